@@ -1,0 +1,41 @@
+"""What Petard's parts say to each other: events in, events out, Redis keys."""
+
+from petard_schema.envelope import MAX_EVENT_BYTES, Envelope
+from petard_schema.game_events import (
+    AbandonedGame,
+    FinishedGame,
+    GameAbandoned,
+    GameEvent,
+    GameFinished,
+    Side,
+    UnrankedSide,
+)
+from petard_schema.keys import Keys
+from petard_schema.parse import Identity, parse_event, read_identity
+from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
+from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
+
+__all__ = [
+    "MAX_EVENT_BYTES",
+    "AbandonedGame",
+    "Cause",
+    "Change",
+    "DeadReason",
+    "Envelope",
+    "EventRefused",
+    "Explanation",
+    "FinishedGame",
+    "GameAbandoned",
+    "GameEvent",
+    "GameFinished",
+    "Identity",
+    "IgnoredReason",
+    "Keys",
+    "LedgerEntry",
+    "RatingChanged",
+    "Side",
+    "Standing",
+    "UnrankedSide",
+    "parse_event",
+    "read_identity",
+]

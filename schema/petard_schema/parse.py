@@ -1,0 +1,184 @@
+"""The only door: from bytes to a typed event, or to a reason why not.
+
+The checks run from cheap to dear and never trust the input: size before text, text before JSON, JSON before
+types, types before sense. JSON is read as I-JSON (RFC 7493): UTF-8, no duplicate names, no lone surrogates,
+integers within +-(2^53 - 1), finite floats.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from pydantic import ValidationError
+
+from petard_schema.envelope import MAX_EVENT_BYTES, MAX_SAFE_INTEGER
+from petard_schema.game_events import MAX_PLAYERS, GameAbandoned, GameEvent, GameFinished, Side, UnrankedSide
+from petard_schema.reasons import DeadReason, EventRefused
+
+MAX_DEPTH = 16
+MAX_NUMBER_LENGTH = 64
+
+EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
+    "petard.game.finished.v1": GameFinished,
+    "petard.game.abandoned.v1": GameAbandoned,
+}
+ENVELOPE_FIELDS = ("specversion", "id", "source", "type")
+
+
+class Identity(NamedTuple):
+    """As much of an event's identity as could be read; for dead letters."""
+
+    source: str | None
+    id: str | None
+    game: str | None
+
+
+def parse_event(raw: bytes) -> GameEvent:
+    """Return the event in `raw`, or raise EventRefused with a reason from the closed list."""
+    document = read_json(raw)
+    if not isinstance(document, dict):
+        raise EventRefused(DeadReason.NOT_AN_EVENT, f"a JSON {type(document).__name__}, not an object")
+    for field in ENVELOPE_FIELDS:
+        if field not in document:
+            raise EventRefused(DeadReason.NOT_AN_EVENT, f"no {field!r}: not a CloudEvents envelope")
+    if document["specversion"] != "1.0":
+        raise EventRefused(DeadReason.NOT_AN_EVENT, f"specversion is {document['specversion']!r}, not '1.0'")
+    kind = document["type"]
+    model = EVENT_TYPES.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        known = ", ".join(EVENT_TYPES)
+        raise EventRefused(DeadReason.UNKNOWN_TYPE, f"type is {shorten(kind)}, known are {known}")
+    try:
+        event = model.model_validate(document)
+    except ValidationError as error:
+        raise bad_field(error) from None
+    check_sense(event)
+    return event
+
+
+def read_json(raw: bytes) -> object:
+    """Return the JSON value in `raw`, read as I-JSON, or raise EventRefused."""
+    if len(raw) > MAX_EVENT_BYTES:
+        raise EventRefused(DeadReason.TOO_LARGE, f"{len(raw)} bytes, the limit is {MAX_EVENT_BYTES}")
+    try:
+        text = raw.decode("utf-8")
+        value: object = _decoder.decode(text)
+    except RecursionError:
+        raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors too
+        raise EventRefused(DeadReason.NOT_JSON, shorten(str(error))) from None
+    # A text with few brackets cannot be deep, and one without escapes cannot hide a surrogate or a NUL:
+    # the usual event is never walked.
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH or b"\\u" in raw:
+        walk(value)
+    return value
+
+
+def walk(value: object) -> None:
+    """Raise EventRefused where the value is nested too deep or a text cannot be stored."""
+    waiting: list[tuple[object, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(item, dict):
+            waiting.extend((key, depth) for key in item)
+            waiting.extend((child, depth + 1) for child in item.values())
+        elif isinstance(item, list):
+            waiting.extend((child, depth + 1) for child in item)
+        elif isinstance(item, str) and (bad := _unstorable.search(item)):
+            raise EventRefused(DeadReason.NOT_JSON, f"a text holds U+{ord(bad.group()):04X}")
+
+
+def read_identity(raw: bytes) -> Identity:
+    """Return what can be read of an event's identity, however broken the rest of it is."""
+    try:
+        document = read_json(raw)
+    except EventRefused:
+        return Identity(None, None, None)
+    if not isinstance(document, dict):
+        return Identity(None, None, None)
+    data = document.get("data")
+    game = data.get("game") if isinstance(data, dict) else None
+    return Identity(_text(document.get("source")), _text(document.get("id")), _text(game))
+
+
+def check_sense(event: GameEvent) -> None:
+    """Raise EventRefused where well-formed sides make no game."""
+    sides = event.data.sides
+    if len(sides) < 2:
+        raise EventRefused(DeadReason.ONE_SIDE, "a game has at least two sides")
+    count = sum(len(side.players) for side in sides)
+    if count > MAX_PLAYERS:
+        raise EventRefused(DeadReason.TOO_MANY_PLAYERS, f"{count} players, the limit is {MAX_PLAYERS}")
+    names = {player for side in sides for player in side.players}
+    if len(names) < count:
+        refuse_repeats(sides)
+    if isinstance(event, GameAbandoned):
+        leavers = event.data.abandoned_by
+        for player in leavers:
+            if player not in names:
+                raise EventRefused(DeadReason.ABANDONER_NOT_IN_GAME, f"{player!r} is on no side")
+        if len(set(leavers)) < len(leavers):
+            raise EventRefused(DeadReason.PLAYER_TWICE, "abandoned_by names a player twice")
+
+
+def refuse_repeats(sides: Sequence[Side | UnrankedSide]) -> NoReturn:
+    """Raise the reason that fits a game in which some player stands more than once."""
+    if len({side.players for side in sides}) == 1 and len(sides[0].players) == 1:
+        raise EventRefused(DeadReason.SELF_MATCH, f"{sides[0].players[0]!r} plays against themselves")
+    for side in sides:
+        if len(set(side.players)) < len(side.players):
+            raise EventRefused(DeadReason.PLAYER_TWICE, "a side names a player twice")
+    raise EventRefused(DeadReason.PLAYER_ON_TWO_SIDES, "a player stands on two sides")
+
+
+def bad_field(error: ValidationError) -> EventRefused:
+    """Return the refusal for the first field that pydantic complains about."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    detail = first["msg"].removeprefix("Value error, ")
+    if first["type"] != "missing":
+        detail = f"{detail}; it is {shorten(first['input'])}"
+    return EventRefused(DeadReason.BAD_FIELD, detail, path)
+
+
+def shorten(value: object) -> str:
+    """Return a printable ASCII form of any value that is short enough for a log line."""
+    text = ascii(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and len(value) <= 256 else None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("an object names a member twice")
+    return result
+
+
+def _int(digits: str) -> int:
+    if len(digits) <= 17 and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
+        return value
+    raise ValueError(f"the integer {shorten(digits)} is beyond 2^53 - 1")
+
+
+def _float(digits: str) -> float:
+    if len(digits) <= MAX_NUMBER_LENGTH and math.isfinite(value := float(digits)):
+        return value
+    raise ValueError(f"the number {shorten(digits)} is too large or too long")
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_unstorable = re.compile("[\x00\ud800-\udfff]")
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
+)
