@@ -1,0 +1,1 @@
+"""Pure rating mathematics: numbers in, numbers out."""

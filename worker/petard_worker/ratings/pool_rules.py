@@ -1,0 +1,64 @@
+"""All that decides how a pool rates: its system, its bombs, what an abandoned game gives the others."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from petard_worker.ratings.bombs import BombRules
+from petard_worker.ratings.glicko import Glicko
+from petard_worker.ratings.parameters import BadParameterError, ParameterValue, build, switch
+from petard_worker.ratings.system import RatingSystem
+
+SYSTEMS: dict[str, type[RatingSystem]] = {system.name: system for system in (Glicko,)}
+BOMB_PREFIX = "bomb_"
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonRules:
+    """What an abandoned game does to those who stayed."""
+
+    award_win: bool = switch(False, "whether the ones who stayed are rated as winners")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRules:
+    """How a pool rates. Two pools with equal rules rate the same games to the same bits."""
+
+    system: RatingSystem = field(default_factory=Glicko)
+    bombs: BombRules = field(default_factory=BombRules)
+    abandons: AbandonRules = field(default_factory=AbandonRules)
+
+    def parameters(self) -> dict[str, ParameterValue]:
+        """Return every parameter by its public name, defaults included."""
+        system: Any = self.system
+        bombs = {BOMB_PREFIX + name: value for name, value in asdict(self.bombs).items()}
+        return {**asdict(system), **bombs, **asdict(self.abandons)}
+
+
+def pool_rules(system: str, given: Mapping[str, ParameterValue]) -> PoolRules:
+    """Return the rules of a pool, or raise BadParameterError: what is wrong, its range, its default."""
+    chosen = SYSTEMS.get(system)
+    if chosen is None:
+        raise BadParameterError(f"no system {system!r}; there are {', '.join(sorted(SYSTEMS))}")
+    abandon_names = {f.name for f in fields(AbandonRules)}
+    bombs = {name: value for name, value in given.items() if name.startswith(BOMB_PREFIX)}
+    abandons = {name: value for name, value in given.items() if name in abandon_names}
+    rest = {name: value for name, value in given.items() if name not in bombs and name not in abandons}
+    rules = PoolRules(
+        build(chosen, rest), build(BombRules, bombs, BOMB_PREFIX), build(AbandonRules, abandons)
+    )
+    check_together(rules)
+    return rules
+
+
+def check_together(rules: PoolRules) -> None:
+    """Raise BadParameterError where parameters are in range each but contradict each other."""
+    system = rules.system
+    if isinstance(system, Glicko):
+        if not system.rating_min <= system.rating <= system.rating_max:
+            raise BadParameterError(
+                f"rating {system.rating:g} is not between rating_min {system.rating_min:g}"
+                f" and rating_max {system.rating_max:g}"
+            )
+        if system.rd_floor > system.rd:
+            raise BadParameterError(f"rd_floor {system.rd_floor:g} is above rd {system.rd:g}")
