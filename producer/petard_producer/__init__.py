@@ -1,0 +1,29 @@
+"""The client side of Petard: push games, follow rating changes. Needs pydantic and redis, nothing else."""
+
+from petard_producer.event_ids import new_event_id
+from petard_producer.follow import EntryUnreadable, Follower
+from petard_producer.position import EpochChanged, GapFound, Position, SnapshotNeeded
+from petard_producer.push import Producer
+from petard_producer.sides import draw, duel, finish_order, without_result
+from petard_schema import EventRefused, GameAbandoned, GameFinished, RatingChanged, Side, UnrankedSide
+
+__all__ = [
+    "EntryUnreadable",
+    "EpochChanged",
+    "EventRefused",
+    "Follower",
+    "GameAbandoned",
+    "GameFinished",
+    "GapFound",
+    "Position",
+    "Producer",
+    "RatingChanged",
+    "Side",
+    "SnapshotNeeded",
+    "UnrankedSide",
+    "draw",
+    "duel",
+    "finish_order",
+    "new_event_id",
+    "without_result",
+]

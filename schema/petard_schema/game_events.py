@@ -10,18 +10,59 @@ from petard_schema.times import Time
 
 MAX_PLAYERS = 64
 
-Rank = Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER)]
-Points = Annotated[float, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
-Players = Annotated[tuple[PlayerName, ...], Field(min_length=1, strict=False)]
+Rank = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_SAFE_INTEGER,
+        description="1 is best, equal ranks are a draw; written without fraction and exponent.",
+    ),
+]
+Points = Annotated[
+    float,
+    Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER, description="The score, where the game has one."),
+]
+Home = Annotated[
+    bool, Field(description="Whether the side had the advantage, of its home field or of the first move.")
+]
+Importance = Annotated[
+    float,
+    Field(ge=0, le=1_000_000, description="How much the game counts, for systems that weigh games."),
+]
+Meta = Annotated[
+    dict[str, JsonValue],
+    Field(
+        description="Kept with the event and never read. I-JSON like the rest: integers within ±(2^53 - 1)."
+    ),
+]
+Rated = Annotated[bool, Field(description="False: the event goes into the ledger and changes nothing.")]
+# fail_fast: a text with thousands of wrong elements costs no more than its first one.
+Players = Annotated[
+    tuple[PlayerName, ...],
+    Field(
+        min_length=1,
+        strict=False,
+        fail_fast=True,
+        json_schema_extra={"maxItems": MAX_PLAYERS - 1, "uniqueItems": True},
+    ),
+]
+# One side alone, or too many players, are refused with reasons of their own: the model lets them through.
+Sides = Field(
+    min_length=1,
+    strict=False,
+    fail_fast=True,
+    description=f"At most {MAX_PLAYERS} players altogether; nobody stands on two sides.",
+    json_schema_extra={"minItems": 2, "maxItems": MAX_PLAYERS},
+)
 
 
 class Side(Message):
-    """A player or a team and where it ended; rank 1 is best, equal ranks are a draw."""
+    """A player or a team and where it ended."""
 
     players: Players
     rank: Rank
     points: Points | None = None
-    home: bool | None = None
+    home: Home | None = None
 
 
 class UnrankedSide(Message):
@@ -30,7 +71,7 @@ class UnrankedSide(Message):
     players: Players
     rank: Rank | None = None
     points: Points | None = None
-    home: bool | None = None
+    home: Home | None = None
 
 
 class GameData(Message):
@@ -39,26 +80,27 @@ class GameData(Message):
     pool: PoolName
     game: GameName
     started: Time | None = None
-    importance: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
-    meta: dict[str, JsonValue] | None = None
-    """Kept with the event and never read."""
+    importance: Importance | None = None
+    meta: Meta | None = None
 
 
 class FinishedGame(GameData):
     """A contest that was played to its end."""
 
-    sides: Annotated[tuple[Side, ...], Field(min_length=1, strict=False)]
-    rated: bool = True
+    sides: Annotated[tuple[Side, ...], Sides]
+    rated: Rated = True
     decided_by: Literal["play", "shootout", "forfeit"] = "play"
 
 
 class AbandonedGame(GameData):
     """A contest that somebody left."""
 
-    sides: Annotated[tuple[UnrankedSide, ...], Field(min_length=1, strict=False)]
-    abandoned_by: Players
-    rated: bool = True
-    fault: Literal["player", "server"] = "player"
+    sides: Annotated[tuple[UnrankedSide, ...], Sides]
+    abandoned_by: Annotated[Players, Field(description="Who left: each of them stands on a side.")]
+    rated: Rated = True
+    fault: Annotated[
+        Literal["player", "server"], Field(description="`server`: nobody's fault, no bomb and no penalty.")
+    ] = "player"
 
 
 class GameFinished(Envelope):

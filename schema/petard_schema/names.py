@@ -9,6 +9,7 @@ import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
+from pydantic.config import JsonDict
 
 MAX_NAME = 64
 MAX_ID = 128
@@ -16,6 +17,18 @@ MAX_SOURCE = 256
 
 POOL_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 _pool = re.compile(POOL_PATTERN[:-1] + r"\Z")  # "$" alone would let a trailing newline in
+
+# What JSON Schema can say about a printable text in a way that every language reads alike: nothing above
+# U+FFFF, no Unicode properties. It never refuses what check_printable lets through.
+PRINTABLE_SCHEMA: JsonDict = {
+    "pattern": r"^[^\u0000-\u001f\u007f-\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    r"\u3000\ue000-\uf8ff\ufeff]+$",
+    "not": {"pattern": "^ | $"},
+}
+PRINTABLE_WORDS = (
+    "printable characters in Unicode normal form C (no control, format, surrogate, private-use or unassigned"
+    " ones), no space but U+0020 and none at the ends; compared byte by byte"
+)
 
 
 def check_pool(value: str) -> str:
@@ -42,7 +55,43 @@ def check_printable(value: str) -> str:
 
 
 PoolName = Annotated[str, Field(json_schema_extra={"pattern": POOL_PATTERN}), AfterValidator(check_pool)]
-GameName = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(check_printable)]
-PlayerName = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(check_printable)]
-EventId = Annotated[str, Field(min_length=1, max_length=MAX_ID), AfterValidator(check_printable)]
-EventSource = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), AfterValidator(check_printable)]
+GameName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NAME,
+        description=f"The game's name in its pool: 1-{MAX_NAME} {PRINTABLE_WORDS}.",
+        json_schema_extra=PRINTABLE_SCHEMA,
+    ),
+    AfterValidator(check_printable),
+]
+PlayerName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NAME,
+        description=f"A player's name: 1-{MAX_NAME} {PRINTABLE_WORDS}.",
+        json_schema_extra=PRINTABLE_SCHEMA,
+    ),
+    AfterValidator(check_printable),
+]
+EventId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_ID,
+        description=f"With the source the identity of the event: 1-{MAX_ID} {PRINTABLE_WORDS}.",
+        json_schema_extra=PRINTABLE_SCHEMA,
+    ),
+    AfterValidator(check_printable),
+]
+EventSource = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_SOURCE,
+        description=f"Who says so, best a URI reference: 1-{MAX_SOURCE} {PRINTABLE_WORDS}.",
+        json_schema_extra=PRINTABLE_SCHEMA,
+    ),
+    AfterValidator(check_printable),
+]

@@ -1,14 +1,15 @@
 """The only door: from bytes to a typed event, or to a reason why not.
 
-The checks run from cheap to dear and never trust the input: size before text, text before JSON, JSON before
+The checks run from cheap to dear and never trust the input: size before text, depth before JSON, JSON before
 types, types before sense. JSON is read as I-JSON (RFC 7493): UTF-8, no duplicate names, no lone surrogates,
-integers within +-(2^53 - 1), finite floats.
+integers within +-(2^53 - 1), floats that a double can hold. NUL is refused too: Postgres cannot store it.
 """
 
 import json
 import math
 import re
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple, NoReturn
 
 from pydantic import ValidationError
@@ -26,6 +27,15 @@ EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
 }
 ENVELOPE_FIELDS = ("specversion", "id", "source", "type")
 
+PLAIN_WORDS = {
+    "dict_type": "is not an object",
+    "missing": "is missing",
+    "model_type": "is not an object",
+    "too_short": "is empty",
+    "tuple_type": "is not an array",
+}
+"""What is said instead of pydantic's words, which name types of Python to people who write game servers."""
+
 
 class Identity(NamedTuple):
     """As much of an event's identity as could be read; for dead letters."""
@@ -39,12 +49,14 @@ def parse_event(raw: bytes) -> GameEvent:
     """Return the event in `raw`, or raise EventRefused with a reason from the closed list."""
     document = read_json(raw)
     if not isinstance(document, dict):
-        raise EventRefused(DeadReason.NOT_AN_EVENT, f"a JSON {type(document).__name__}, not an object")
+        raise EventRefused(DeadReason.NOT_AN_EVENT, f"is not a JSON object; it is {shorten(document)}")
     for field in ENVELOPE_FIELDS:
         if field not in document:
             raise EventRefused(DeadReason.NOT_AN_EVENT, f"no {field!r}: not a CloudEvents envelope")
     if document["specversion"] != "1.0":
-        raise EventRefused(DeadReason.NOT_AN_EVENT, f"specversion is {document['specversion']!r}, not '1.0'")
+        raise EventRefused(
+            DeadReason.NOT_AN_EVENT, f"specversion is {shorten(document['specversion'])}, not '1.0'"
+        )
     kind = document["type"]
     model = EVENT_TYPES.get(kind) if isinstance(kind, str) else None
     if model is None:
@@ -62,32 +74,45 @@ def read_json(raw: bytes) -> object:
     """Return the JSON value in `raw`, read as I-JSON, or raise EventRefused."""
     if len(raw) > MAX_EVENT_BYTES:
         raise EventRefused(DeadReason.TOO_LARGE, f"{len(raw)} bytes, the limit is {MAX_EVENT_BYTES}")
+    # A text with few brackets cannot be deep, and one without escapes cannot hide a surrogate or a NUL: the
+    # usual event is never walked.
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        check_depth(raw)
     try:
-        text = raw.decode("utf-8")
-        value: object = _decoder.decode(text)
-    except RecursionError:
-        raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors too
-        raise EventRefused(DeadReason.NOT_JSON, shorten(str(error))) from None
-    # A text with few brackets cannot be deep, and one without escapes cannot hide a surrogate or a NUL:
-    # the usual event is never walked.
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH or b"\\u" in raw:
-        walk(value)
+        value: object = _decoder.decode(raw.decode())
+    except UnicodeDecodeError as error:
+        raise EventRefused(
+            DeadReason.NOT_JSON, f"is not UTF-8: {error.reason} at byte {error.start}"
+        ) from None
+    except ValueError as error:  # JSONDecodeError, and those that are raised at the end of this file
+        raise EventRefused(DeadReason.NOT_JSON, str(error)) from None
+    if b"\\u" in raw:
+        check_storable(value)
     return value
 
 
-def walk(value: object) -> None:
-    """Raise EventRefused where the value is nested too deep or a text cannot be stored."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
+def check_depth(raw: bytes) -> None:
+    """Raise EventRefused where brackets are nested too deep.
+
+    The decoder is not asked: how deep it goes depends on the version of Python and on the caller's stack, and
+    Python 3.13 crashes in a thread with a small one.
+    """
+    brackets = _texts.sub(b"", raw).translate(None, delete=_NO_BRACKETS)
+    depths = accumulate(1 if bracket in b"[{" else -1 for bracket in brackets)
+    if any(depth > MAX_DEPTH for depth in depths):
+        raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
+
+
+def check_storable(value: object) -> None:
+    """Raise EventRefused where a text holds what Postgres cannot store."""
+    waiting = [value]
     while waiting:
-        item, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
+        item = waiting.pop()
         if isinstance(item, dict):
-            waiting.extend((key, depth) for key in item)
-            waiting.extend((child, depth + 1) for child in item.values())
+            waiting.extend(item)
+            waiting.extend(item.values())
         elif isinstance(item, list):
-            waiting.extend((child, depth + 1) for child in item)
+            waiting.extend(item)
         elif isinstance(item, str) and (bad := _unstorable.search(item)):
             raise EventRefused(DeadReason.NOT_JSON, f"a text holds U+{ord(bad.group()):04X}")
 
@@ -138,11 +163,13 @@ def refuse_repeats(sides: Sequence[Side | UnrankedSide]) -> NoReturn:
 def bad_field(error: ValidationError) -> EventRefused:
     """Return the refusal for the first field that pydantic complains about."""
     first = error.errors(include_url=False, include_context=False)[0]
-    path = ".".join(str(part) for part in first["loc"])
-    detail = first["msg"].removeprefix("Value error, ")
+    parts = [str(part) for part in first["loc"]]
+    if "meta" in parts:  # what follows are names that a user chose: no reason for a closed list
+        parts = parts[: parts.index("meta") + 1]
+    detail = PLAIN_WORDS.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     if first["type"] != "missing":
         detail = f"{detail}; it is {shorten(first['input'])}"
-    return EventRefused(DeadReason.BAD_FIELD, detail, path)
+    return EventRefused(DeadReason.BAD_FIELD, detail, ".".join(parts))
 
 
 def shorten(value: object) -> str:
@@ -158,8 +185,13 @@ def _text(value: object) -> str | None:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("an object names a member twice")
+        raise ValueError(f"an object names {shorten(_repeated(pairs))} twice")
     return result
+
+
+def _repeated(pairs: list[tuple[str, object]]) -> str:
+    names = sorted(name for name, _ in pairs)
+    return next(name for name, following in pairwise(names) if name == following)
 
 
 def _int(digits: str) -> int:
@@ -170,7 +202,9 @@ def _int(digits: str) -> int:
 
 def _float(digits: str) -> float:
     if len(digits) <= MAX_NUMBER_LENGTH and math.isfinite(value := float(digits)):
-        return value
+        if value or _zero.match(digits):
+            return value
+        raise ValueError(f"the number {shorten(digits)} is too small")
     raise ValueError(f"the number {shorten(digits)} is too large or too long")
 
 
@@ -178,7 +212,10 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_texts = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last one may be cut off
 _unstorable = re.compile("[\x00\ud800-\udfff]")
+_zero = re.compile(r"-?0(\.0+)?([eE][+-]?[0-9]{1,3})?\Z")  # 0e-99999 is zero too, but not to Postgres
 _decoder = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
 )

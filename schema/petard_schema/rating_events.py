@@ -12,9 +12,9 @@ class Standing(Message):
     """Where a player stands in a pool: unrounded, in rating points of the pool."""
 
     rating: float
-    rd: float
-    volatility: float | None = None
-    bomb: int
+    rd: Annotated[float, Field(description="Rating deviation: how uncertain the rating is.")]
+    volatility: Annotated[float, Field(description="Only in systems that have one.")] | None = None
+    bomb: Annotated[int, Field(description="The abandonment counter.")]
     games: int
 
 
@@ -23,18 +23,20 @@ class Explanation(Message):
 
     expected: float | None = None
     actual: float | None = None
-    rd_aged: float | None = None
-    """Rating deviation after ageing, before the game."""
-    penalty: bool = False
-    late: bool = False
-    """The event's time was before the player's last one, so nothing aged."""
+    rd_aged: Annotated[float, Field(description="Rating deviation after ageing, before the game.")] | None = (
+        None
+    )
+    penalty: Annotated[bool, Field(description="The abandonment was punished.")] = False
+    late: Annotated[
+        bool, Field(description="The event's time was before the player's last one, so nothing aged.")
+    ] = False
 
 
 class Change(Message):
     """One player's before and after."""
 
     player: PlayerName
-    player_seq: int
+    player_seq: Annotated[int, Field(description="Counts the changes of this player: 1, 2, 3, …")]
     before: Standing
     after: Standing
     explanation: Explanation
@@ -53,12 +55,14 @@ class LedgerEntry(Message):
     """One entry of the ledger of a pool, ignored ones included, so that seq has no gaps."""
 
     pool: PoolName
-    epoch: Annotated[int, Field(ge=1)]
-    seq: Annotated[int, Field(ge=1)]
+    epoch: Annotated[int, Field(ge=1, description="Goes up when the stream had to be corrected.")]
+    seq: Annotated[int, Field(ge=1, description="Counts the entries of the pool's ledger: 1, 2, 3, …")]
     cause: Cause
     outcome: Literal["rated", "ignored"]
-    reason: str | None = None
-    changes: Annotated[tuple[Change, ...], Field(strict=False)]
+    reason: Annotated[str, Field(description="Why it was ignored.")] | None = None
+    changes: Annotated[
+        tuple[Change, ...], Field(strict=False, description="One per player concerned; empty when ignored.")
+    ]
 
 
 class RatingChanged(Envelope):

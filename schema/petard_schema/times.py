@@ -6,7 +6,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-_rfc3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+# Hours and offsets are bounded here because datetime's own bounds differ between versions of Python: 24:00
+# and +00:99 must not depend on who reads them. Leap seconds, which datetime cannot hold, it refuses itself.
+TIME_PATTERN = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
+_rfc3339 = re.compile(TIME_PATTERN[:-1] + r"\Z")
 
 
 def parse_time(value: object) -> datetime:
@@ -14,7 +20,7 @@ def parse_time(value: object) -> datetime:
     if isinstance(value, str):
         if not _rfc3339.match(value):
             raise ValueError("is not an RFC 3339 time with a zone, such as 2026-11-30T12:00:00Z")
-        value = datetime.fromisoformat(value)
+        value = datetime.fromisoformat(value.upper())
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise ValueError("is not an RFC 3339 text with a zone")
     try:
@@ -32,5 +38,13 @@ Time = Annotated[
     datetime,
     BeforeValidator(parse_time),
     PlainSerializer(format_time, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "date-time",
+            "pattern": TIME_PATTERN,
+            "description": "RFC 3339 with a zone, in the years 1 to 9999 of UTC; no leap seconds."
+            " Digits after the microsecond are cut off.",
+        }
+    ),
 ]

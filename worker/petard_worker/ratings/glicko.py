@@ -1,7 +1,7 @@
 """Glicko, applied after every game.
 
 Source: Mark E. Glickman, "The Glicko system" (1995, glicko.net/glicko/glicko.pdf) and "Parameter estimation
-in large dynamic paired comparison experiments", Applied Statistics 48 (1999), 377-394. Symbols are the paper's.
+in large dynamic paired comparison experiments", Applied Statistics 48 (1999), 377-394; their symbols.
 Two choices are ours: deviations age with elapsed time in days instead of rating periods, and a game of teams
 or of many sides is a rating period in which every pair of sides has one result.
 """

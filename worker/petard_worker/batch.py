@@ -1,0 +1,192 @@
+"""One batch of events, sorted out and folded in order: pure, everything it needs is handed in.
+
+Each event ends as one of four: counted before (dropped without a trace, since the ledger has it), a new
+ledger entry that is rated, a new ledger entry that is ignored, or a dead letter.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import structlog
+
+from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event
+from petard_worker.fold import (
+    PlayerChange,
+    PlayerRecord,
+    Verdict,
+    fold_event,
+    new_record,
+    outcome_of,
+    players_of,
+)
+from petard_worker.ratings.pool_rules import PoolRules
+
+log = structlog.get_logger()
+
+MOST_AHEAD = timedelta(minutes=5)
+"""A clock may be this far ahead of ours."""
+
+
+class EventKey(NamedTuple):
+    """The identity of an event within a pool."""
+
+    event_id: str
+    source: str
+
+
+class Arrival(NamedTuple):
+    """What came through the door: the bytes, and the event in them or the refusal."""
+
+    raw: bytes
+    read: GameEvent | EventRefused
+
+
+class Entry(NamedTuple):
+    """A new ledger entry with what it did."""
+
+    seq: int
+    event: GameEvent
+    body: str
+    verdict: Verdict
+    late: bool
+
+
+class Refusal(NamedTuple):
+    """A dead letter to be; `ours` when our own exception caused it and not its content."""
+
+    raw: bytes
+    refused: EventRefused
+    ours: bool = False
+
+
+class History(NamedTuple):
+    """What Postgres knows about a batch before it is folded."""
+
+    events: Mapping[EventKey, str]
+    """Bodies of those events that the ledger holds already."""
+    games: Mapping[str, str]
+    """Bodies of the events by which those games counted."""
+    records: Mapping[str, PlayerRecord]
+
+
+def read_arrival(raw: bytes) -> Arrival:
+    """Parse what came."""
+    try:
+        return Arrival(raw, parse_event(raw))
+    except EventRefused as refused:
+        return Arrival(raw, refused)
+
+
+def check_arrival(pool: str, now: datetime, arrival: Arrival) -> GameEvent:
+    """Return the event if it may count in this pool at this time, or raise EventRefused."""
+    event = arrival.read
+    if isinstance(event, EventRefused):
+        raise event
+    if event.data.pool != pool:
+        raise EventRefused(DeadReason.WRONG_POOL, f"pushed to {pool!r}, but data.pool is {event.data.pool!r}")
+    if event.time > now + MOST_AHEAD:
+        ahead = round((event.time - now).total_seconds())
+        raise EventRefused(
+            DeadReason.FROM_THE_FUTURE,
+            f"its time is {ahead} s ahead of ours, {MOST_AHEAD.seconds} s are allowed",
+        )
+    return event
+
+
+@dataclass
+class Batch:
+    """Folds arrivals one after the other and collects what is to be written."""
+
+    pool: str
+    rules: PoolRules
+    now: datetime
+    seq: int
+    newest: datetime | None
+    history: History
+    entries: list[Entry] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    records: dict[str, PlayerRecord] = field(default_factory=dict)
+    """Players the batch touched, as they are after it."""
+    outcomes: list[bool] = field(default_factory=list)
+    """For every arrival that was not counted before: did it fail by our own exception?"""
+    repeats: int = 0
+    _bodies: dict[EventKey, str] = field(default_factory=dict)
+    _games: dict[str, GameEvent] = field(default_factory=dict)
+
+    def fold(self, arrivals: Iterable[Arrival]) -> None:
+        """Take every arrival in order."""
+        for arrival in arrivals:
+            try:
+                self.take(arrival)
+            except EventRefused as refused:
+                self.refuse(Refusal(arrival.raw, refused))
+            except Exception as error:  # whatever our code does wrong must cost one event only
+                log.exception("event_failed", pool=self.pool)
+                detail = f"{type(error).__name__}: {error}"
+                self.refuse(Refusal(arrival.raw, EventRefused(DeadReason.INTERNAL_ERROR, detail), ours=True))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Make a dead letter of the arrival."""
+        self.refusals.append(refusal)
+        self.outcomes.append(refusal.ours)
+
+    def take(self, arrival: Arrival) -> None:
+        """Fold one arrival; raises EventRefused if it becomes a dead letter."""
+        event = check_arrival(self.pool, self.now, arrival)
+        key = EventKey(event.id, event.source)
+        counted = self._bodies.get(key) or self.history.events.get(key)
+        if counted is not None:
+            check_same_body(counted, arrival.raw)
+            self.repeats += 1
+            return
+        verdict = self.judge(event)
+        self.accept(event, key, arrival.raw.decode(), verdict)
+
+    def judge(self, event: GameEvent) -> Verdict:
+        """Return what the event does, or that its game has counted before."""
+        counted = self.counted_game(event.data.game)
+        if counted is not None:
+            if outcome_of(counted) == outcome_of(event):
+                return Verdict(IgnoredReason.DUPLICATE_GAME)
+            detail = f"game {event.data.game!r} has counted with another outcome, by event {counted.id!r}"
+            raise EventRefused(DeadReason.CONFLICTING_GAME, detail)
+        current = {player: self.record(player) for player in players_of(event)}
+        return fold_event(self.rules, current, event)
+
+    def counted_game(self, game: str) -> GameEvent | None:
+        """Return the event by which the game has counted, if it has."""
+        counted = self._games.get(game)
+        if counted is None and (body := self.history.games.get(game)) is not None:
+            counted = parse_event(body.encode())
+        return counted
+
+    def record(self, player: str) -> PlayerRecord:
+        """Return the player's record as the events before have left it."""
+        known = self.records.get(player) or self.history.records.get(player)
+        return known or new_record(self.rules)
+
+    def accept(self, event: GameEvent, key: EventKey, body: str, verdict: Verdict) -> None:
+        """Make a ledger entry of the event."""
+        self.seq += 1
+        late = self.newest is not None and event.time < self.newest
+        self.entries.append(Entry(self.seq, event, body, verdict, late))
+        self.outcomes.append(False)
+        self._bodies[key] = body
+        if verdict.ignored is None:
+            self._games[event.data.game] = event
+            self.newest = event.time if self.newest is None else max(self.newest, event.time)
+            self.records.update((change.player, change.after) for change in verdict.changes)
+
+    def changes(self) -> Sequence[tuple[int, PlayerChange]]:
+        """Return all changes with the seq of their entries."""
+        return [(entry.seq, change) for entry in self.entries for change in entry.verdict.changes]
+
+
+def check_same_body(counted: str, raw: bytes) -> None:
+    """Raise EventRefused if an event with a known identity says something else than before."""
+    if counted.encode() == raw or json.loads(counted) == json.loads(raw):
+        return
+    raise EventRefused(DeadReason.ID_REUSED, "the same source and id have counted with another body")

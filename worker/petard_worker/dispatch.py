@@ -1,0 +1,180 @@
+"""The dispatcher: sees that events wait and rings the bell, which is to say it queues one drain per pool.
+
+It runs in a thread of every worker; one in the fleet is active, the others try to take over. Nothing here is
+needed for correctness: two active ones would ring at most twice, none for two seconds delays only.
+"""
+
+import re
+import time
+from threading import Event
+from typing import cast
+
+import redis
+import structlog
+from redis import Redis
+
+from petard_schema import Keys
+from petard_worker.bell import QUEUED_MS
+from petard_worker.jobs import DRAIN, new_drain_id
+from petard_worker.rq_worker import JsonQueue, enqueue_job
+
+log = structlog.get_logger()
+
+LEASE_MS = 1_500
+STANDBY_SECONDS = 0.3
+BUSY_SECONDS = 0.05
+IDLE_SECONDS = 0.25
+BUSY_FOR_SECONDS = 2.0
+SCAN_COUNT = 1_000
+MAX_POOL_IN_KEY = 200
+
+# Takes or renews the lease; 0 means that another dispatcher is the active one.
+LEAD = """
+local leader = redis.call('GET', KEYS[1])
+if leader and leader ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+# For every pool (a list of events and a bell): rings if events wait and nobody answers for them; keeps a bell
+# alive whose drain still waits in RQ's queue, however long that takes.
+RING = """
+local rung = {}
+for i = 2, #KEYS, 2 do
+    local events, bell, id = KEYS[i], KEYS[i + 1], ARGV[i / 2 + 1]
+    if redis.call('TYPE', events).ok == 'list' then
+        local owner = redis.call('GET', bell)
+        if not owner then
+            redis.call('SET', bell, id, 'PX', ARGV[1])
+            rung[#rung + 1] = i / 2
+        elseif redis.call('LPOS', KEYS[1], owner) then
+            redis.call('PEXPIRE', bell, ARGV[1])
+        end
+    end
+end
+return rung
+"""
+
+
+class Dispatcher:
+    """Rings for every list of events that has nobody to answer for it."""
+
+    def __init__(self, client: Redis, keys: Keys, queue: JsonQueue, name: str) -> None:
+        """Dispatch over a client of its own; `queue` must be on a connection no other thread uses."""
+        self.redis = client
+        self.keys = keys
+        self.queue = queue
+        self.name = name
+        self.pools: set[str] = set()
+        self.leading = False
+        self._cursor = 0
+        self._lead = client.register_script(LEAD)
+        self._ring = client.register_script(RING)
+        self._pokes = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+
+    def run(self, stop: Event) -> None:
+        """Dispatch until the stop; a Redis that is away is waited for."""
+        busy_until = time.monotonic()
+        while not stop.is_set():
+            try:
+                if not self.lead():
+                    stop.wait(STANDBY_SECONDS)
+                    continue
+                if self.dispatch_once():
+                    busy_until = time.monotonic() + BUSY_FOR_SECONDS
+                self.wait_for_poke(BUSY_SECONDS if time.monotonic() < busy_until else IDLE_SECONDS)
+            except redis.RedisError as error:
+                log.warning("dispatch_interrupted", error=str(error))
+                self._pokes.close()
+                stop.wait(STANDBY_SECONDS)
+        self.resign()
+
+    def lead(self) -> bool:
+        """Take or keep the lease and return whether this is the active dispatcher."""
+        leading = bool(self._lead(keys=[self.keys.dispatcher()], args=[self.name, LEASE_MS]))
+        if leading != self.leading:
+            log.info("dispatcher_active" if leading else "dispatcher_standing_by", worker=self.name)
+        self.leading = leading
+        return leading
+
+    def dispatch_once(self) -> int:
+        """Look for lists once, ring where nobody answers, and return how many drains were queued."""
+        self.discover()
+        return self.ring()
+
+    def ring(self) -> int:
+        """Ring for every known pool that has events and nobody to answer for them; return how many."""
+        pools = sorted(self.pools)
+        if not pools:
+            return 0
+        ids = [new_drain_id() for _ in pools]
+        names = [key for pool in pools for key in (self.keys.events(pool), self.keys.bell(pool))]
+        rung = self._ring(keys=[self.queue.key, *names], args=[QUEUED_MS, *ids])
+        for index in cast("list[int]", rung):
+            enqueue_job(self.queue, DRAIN, pools[index - 1], ids[index - 1], job_id=ids[index - 1])
+        return len(rung)
+
+    def discover(self) -> None:
+        """Learn of lists nobody has poked about: one step through the key space per look."""
+        pattern = glob_escape(self.keys.events("")) + "*"
+        self._cursor, found = cast(
+            "tuple[int, list[bytes]]",
+            self.redis.scan(self._cursor, match=pattern, count=SCAN_COUNT, _type="list"),
+        )
+        prefix = self.keys.events("").encode()
+        for key in found:
+            pool = key.removeprefix(prefix)
+            name = readable(pool)
+            if name.encode() == pool or self.rename(key, name):
+                self.pools.add(name)
+
+    def discover_all(self) -> None:
+        """Learn of every list there is."""
+        self._cursor = 0
+        self.discover()
+        while self._cursor:
+            self.discover()
+
+    def waiting(self) -> bool:
+        """Return whether events wait in any known pool."""
+        keys = [self.keys.events(pool) for pool in self.pools]
+        return bool(keys) and bool(self.redis.exists(*keys))
+
+    def rename(self, key: bytes, name: str) -> bool:
+        """Give a list whose name no job could carry a readable one, so that its events are not stuck."""
+        renamed = bool(self.redis.renamenx(key, self.keys.events(name)))
+        log.warning("list_renamed" if renamed else "list_unreadable", key=repr(key), pool=name)
+        return renamed
+
+    def wait_for_poke(self, seconds: float) -> None:
+        """Wait until a producer pokes or the time is over."""
+        if not self._pokes.subscribed:
+            self._pokes.subscribe(self.keys.pushed())
+        message = self._pokes.get_message(timeout=seconds)
+        while message is not None:
+            pool = cast("bytes", message["data"])
+            if isinstance(pool, bytes) and readable(pool).encode() == pool:
+                self.pools.add(pool.decode())
+            message = self._pokes.get_message(timeout=0)
+
+    def resign(self) -> None:
+        """Let another dispatcher take over at once."""
+        try:
+            if self.leading:
+                self.redis.delete(self.keys.dispatcher())
+            self._pokes.close()
+        except redis.RedisError:
+            log.info("lease_left_to_expire", worker=self.name)
+
+
+def readable(pool: bytes) -> str:
+    """Return a name that JSON, logs and Postgres can all hold; the same one if it is such a name already."""
+    text = pool.decode("utf-8", "backslashreplace")
+    if len(text) <= MAX_POOL_IN_KEY and text.isprintable():
+        return text
+    return ascii(text)[1:-1][:MAX_POOL_IN_KEY]
+
+
+def glob_escape(text: str) -> str:
+    """Return the text as a Redis glob pattern that matches just itself."""
+    return re.sub(r"([*?\[\]\\^])", r"\\\1", text)

@@ -1,0 +1,237 @@
+"""What one event does to the players of a pool: pure, so that replaying the ledger gives the same bits.
+
+`fold_event` gets the rules, the records of the players and one event, and returns the verdict. It never looks
+at a clock and never remembers anything: the caller carries the records from one event to the next.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from petard_schema import (
+    DeadReason,
+    EventRefused,
+    GameAbandoned,
+    GameEvent,
+    GameFinished,
+    IgnoredReason,
+    Side,
+    UnrankedSide,
+)
+from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.ratings.system import Game, GameSide, GameUnsupportedError, PlayerState, Rated
+
+SECONDS_PER_DAY = 86_400
+
+
+class PlayerRecord(NamedTuple):
+    """Where a player stands in a pool; one row of the rating table."""
+
+    rating: float
+    rd: float
+    volatility: float | None
+    bomb: int
+    abandons: int
+    penalties: int
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    peak: float
+    last_played: datetime | None
+    player_seq: int
+
+
+class PlayerChange(NamedTuple):
+    """One player before and after one event, and why; one row of the change table."""
+
+    player: str
+    before: PlayerRecord
+    after: PlayerRecord
+    expected: float | None = None
+    actual: float | None = None
+    rd_aged: float | None = None
+    penalty: bool = False
+    late: bool = False
+
+
+class Verdict(NamedTuple):
+    """What became of an accepted event: rated with its changes, or ignored with a reason."""
+
+    ignored: IgnoredReason | None
+    changes: Sequence[PlayerChange] = ()
+
+
+Records = Mapping[str, PlayerRecord]
+
+
+def new_record(rules: PoolRules) -> PlayerRecord:
+    """Return the record of a player who has played nothing in the pool."""
+    state = rules.system.initial()
+    return PlayerRecord(state.rating, state.rd, state.volatility, 0, 0, 0, 0, 0, 0, 0, state.rating, None, 0)
+
+
+def players_of(event: GameEvent) -> Iterable[str]:
+    """Return the names of everybody in the game, in the order of its sides."""
+    return (player for side in event.data.sides for player in side.players)
+
+
+def fold_event(rules: PoolRules, records: Records, event: GameEvent) -> Verdict:
+    """Return what the event does, given the record of every player in it.
+
+    Raises EventRefused where the pool's system cannot rate such a game.
+    """
+    if not event.data.rated:
+        return Verdict(IgnoredReason.UNRATED)
+    try:
+        if isinstance(event, GameFinished):
+            return Verdict(None, finish(rules, records, event))
+        if event.data.fault == "server":
+            return Verdict(IgnoredReason.SERVER_FAULT)
+        return Verdict(None, abandon(rules, records, event))
+    except GameUnsupportedError as error:
+        raise EventRefused(DeadReason.UNSUPPORTED_GAME, str(error)) from None
+
+
+def finish(rules: PoolRules, records: Records, event: GameFinished) -> list[PlayerChange]:
+    """Rate a finished game: new ratings for all, one step off every bomb."""
+    sides = event.data.sides
+    game = Game(
+        [GameSide(states(records, side, event.time), side.rank, side.points, side.home) for side in sides],
+        event.data.importance,
+        event.data.decided_by,
+    )
+    rated = iter(rules.system.rate(game))
+    best, shared = best_rank([side.rank for side in sides])
+    return [
+        played(rules, player, records[player], next(rated), event.time, best=side.rank == best, shared=shared)
+        for side in sides
+        for player in side.players
+    ]
+
+
+def abandon(rules: PoolRules, records: Records, event: GameAbandoned) -> list[PlayerChange]:
+    """Count an abandon for everybody who left; those who stayed keep everything, or win (`award_win`)."""
+    changes = [left(rules, player, records[player], event.time) for player in event.data.abandoned_by]
+    if rules.abandons.award_win:
+        changes.extend(award_win(rules, records, event))
+    return changes
+
+
+def left(rules: PoolRules, player: str, before: PlayerRecord, time: datetime) -> PlayerChange:
+    """Add to the bomb of a player who left; punish by a loss against the lowest possible opponent."""
+    bomb, punished = rules.bombs.abandon(before.bomb)
+    counted = before._replace(bomb=bomb, abandons=before.abandons + 1, player_seq=before.player_seq + 1)
+    if not punished:
+        return PlayerChange(player, before, counted)
+    phantom = GameSide((rules.system.lowest(),), 1)
+    loser = GameSide((state_at(before, time),), 2)
+    result = rules.system.rate(Game((loser, phantom)))[0]
+    after = counted._replace(
+        rating=result.rating,
+        rd=result.rd,
+        volatility=result.volatility,
+        penalties=before.penalties + 1,
+        peak=max(before.peak, result.rating),
+        last_played=later(before.last_played, time),
+    )
+    return explained(player, before, after, result, time, penalty=True)
+
+
+def award_win(rules: PoolRules, records: Records, event: GameAbandoned) -> list[PlayerChange]:
+    """Rate the sides nobody left as winners over the sides somebody left, and over nobody else."""
+    leavers = set(event.data.abandoned_by)
+    stayed = [side for side in event.data.sides if leavers.isdisjoint(side.players)]
+    deserted = [side for side in event.data.sides if not leavers.isdisjoint(side.players)]
+    losers = [GameSide(states(records, side, event.time), 2) for side in deserted]
+    changes: list[PlayerChange] = []
+    for side in stayed:
+        winners = GameSide(states(records, side, event.time), 1)
+        rated = rules.system.rate(Game((winners, *losers)))
+        changes.extend(
+            played(rules, player, records[player], result, event.time, best=True, shared=False)
+            for player, result in zip(side.players, rated, strict=False)
+        )
+    return changes
+
+
+def played(
+    rules: PoolRules,
+    player: str,
+    before: PlayerRecord,
+    result: Rated,
+    time: datetime,
+    *,
+    best: bool,
+    shared: bool,
+) -> PlayerChange:
+    """Return a player's change by a game played to its end: best alone is a win, best shared a draw."""
+    after = PlayerRecord(
+        rating=result.rating,
+        rd=result.rd,
+        volatility=result.volatility,
+        bomb=rules.bombs.finish(before.bomb),
+        abandons=before.abandons,
+        penalties=before.penalties,
+        games=before.games + 1,
+        wins=before.wins + (best and not shared),
+        draws=before.draws + (best and shared),
+        losses=before.losses + (not best),
+        peak=max(before.peak, result.rating),
+        last_played=later(before.last_played, time),
+        player_seq=before.player_seq + 1,
+    )
+    return explained(player, before, after, result, time, penalty=False)
+
+
+def explained(
+    player: str, before: PlayerRecord, after: PlayerRecord, result: Rated, time: datetime, *, penalty: bool
+) -> PlayerChange:
+    """Return the change with the reasons the system gave."""
+    late = before.last_played is not None and time < before.last_played
+    return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, penalty, late)
+
+
+def states(records: Records, side: Side | UnrankedSide, time: datetime) -> list[PlayerState]:
+    """Return the players of a side as the rating system sees them at the time of the game."""
+    return [state_at(records[player], time) for player in side.players]
+
+
+def state_at(record: PlayerRecord, time: datetime) -> PlayerState:
+    """Return the player as the rating system sees them; a late event lets nothing age."""
+    last = record.last_played
+    days = 0.0 if last is None or time <= last else (time - last).total_seconds() / SECONDS_PER_DAY
+    return PlayerState(record.rating, record.rd, record.volatility, record.games, record.peak, days)
+
+
+def later(last: datetime | None, time: datetime) -> datetime:
+    """Return the later of the two: `last_played` never moves back."""
+    return time if last is None or time > last else last
+
+
+def best_rank(ranks: Sequence[int]) -> tuple[int, bool]:
+    """Return the best rank and whether more than one side holds it."""
+    best = min(ranks)
+    return best, ranks.count(best) > 1
+
+
+def outcome_of(event: GameEvent) -> tuple[object, ...]:
+    """Return what two reports of one game must agree on: everything that can rate, in no order.
+
+    Ranks are compared by their order (1, 3 is 1, 2); time and meta may differ.
+    """
+    data = event.data
+    order = sorted({side.rank for side in data.sides if side.rank is not None})
+    sides = frozenset(
+        (
+            frozenset(side.players),
+            None if side.rank is None else order.index(side.rank),
+            side.points,
+            bool(side.home),
+        )
+        for side in data.sides
+    )
+    if isinstance(event, GameFinished):
+        return (event.type, data.rated, sides, event.data.decided_by, data.importance)
+    leavers = frozenset(event.data.abandoned_by)
+    return (event.type, data.rated, sides, leavers, event.data.fault, data.importance)

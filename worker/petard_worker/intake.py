@@ -1,0 +1,48 @@
+"""The list of events waiting for a pool: looked at from the head, trimmed only after commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from redis import Redis
+from redis.commands.core import Script
+
+from petard_schema import Keys
+
+# Trims the batch only if the head of the list still is that batch, element for element. Whoever else was at
+# work meanwhile: everything this removes has been committed. The first and last element alone would not do,
+# since events repeat (X A X against X B X). Comparing costs less than a digest and cannot collide.
+TRIM = """
+local head = redis.call('LRANGE', KEYS[1], 0, #ARGV - 1)
+if #head ~= #ARGV then return 0 end
+for i = 1, #ARGV do
+    if head[i] ~= ARGV[i] then return 0 end
+end
+redis.call('LTRIM', KEYS[1], #ARGV, -1)
+return #ARGV
+"""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """The events waiting for one pool."""
+
+    redis: Redis
+    keys: Keys
+    pool: str
+    _trim: Script = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_trim", self.redis.register_script(TRIM))
+
+    def peek(self, limit: int) -> list[bytes]:
+        """Return up to `limit` events at the head, oldest first, and leave them there."""
+        return cast("list[bytes]", self.redis.lrange(self.keys.events(self.pool), 0, limit - 1))
+
+    def trim(self, batch: Sequence[bytes]) -> bool:
+        """Remove the batch if it still is the head of the list; call it only after its commit."""
+        return bool(self._trim(keys=[self.keys.events(self.pool)], args=list(batch)))
+
+    def waiting(self) -> int:
+        """Return how many events wait."""
+        return self.redis.llen(self.keys.events(self.pool))

@@ -1,0 +1,175 @@
+"""The jobs RQ may run: `drain` applies a pool's waiting events, `submit_event` pushes one.
+
+RQ finds them by the names below and nowhere else; `allowed_jobs` gives them what the process has at hand.
+"""
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+
+import psycopg
+import redis
+import structlog
+
+from petard_schema import Keys, parse_event
+from petard_worker.apply import Applied, PoolStoppedError, apply_batch, bury_head
+from petard_worker.bell import Bell
+from petard_worker.breaker import Breaker
+from petard_worker.intake import Intake
+from petard_worker.postgres.session import Session
+from petard_worker.rq_worker import Jobs, JsonQueue, enqueue_job
+
+log = structlog.get_logger()
+
+DRAIN = "petard_worker.jobs.drain"
+SUBMIT_EVENT = "petard_worker.jobs.submit_event"
+
+LINGER_SECONDS = 0.1
+LOOK_SECONDS = 0.002
+LONGEST_WAIT_SECONDS = 2.0
+
+
+@dataclass
+class Workshop:
+    """What a worker process has at hand for its jobs."""
+
+    redis: "redis.Redis"
+    keys: Keys
+    session: Session
+    stop: Event
+    batch_size: int = 500
+    slice_seconds: float = 5.0
+    breaker: Breaker = field(default_factory=Breaker)
+    queue: JsonQueue | None = None
+    """Where the next drain goes; set when the worker has opened its queue."""
+
+
+def allowed_jobs(workshop: Workshop) -> Jobs:
+    """Return the jobs RQ may run in this process, by the names it may use."""
+    return {
+        DRAIN: partial(drain, workshop=workshop),
+        SUBMIT_EVENT: partial(submit_event, workshop=workshop),
+    }
+
+
+def submit_event(event: str | Mapping[str, object], *, workshop: Workshop) -> None:
+    """Validate one event, given as JSON text or as an object, and push it to its pool's list.
+
+    Raises EventRefused when it is not an event.
+    """
+    raw = (event if isinstance(event, str) else json.dumps(event)).encode()
+    parsed = parse_event(raw)
+    workshop.redis.rpush(workshop.keys.events(parsed.data.pool), raw)
+    workshop.redis.publish(workshop.keys.pushed(), parsed.data.pool)
+
+
+def drain(pool: str, drain_id: str, *, workshop: Workshop) -> None:
+    """Apply the pool's waiting events for a slice of seconds, then let other pools have their turn."""
+    Drain(workshop, pool, drain_id).run()
+
+
+def new_drain_id() -> str:
+    """Return an id for a drain; it is the RQ job's id and the bell's content."""
+    return f"drain-{uuid.uuid4().hex}"
+
+
+class Drain:
+    """One drain of one pool: the only one that is queued or running, as long as it keeps the bell."""
+
+    def __init__(self, workshop: Workshop, pool: str, drain_id: str) -> None:
+        self.workshop = workshop
+        self.pool = pool
+        self.intake = Intake(workshop.redis, workshop.keys, pool)
+        self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
+        self.suspect = 0
+        """How many events at the head hold one that Postgres refuses; 0 when none is suspected."""
+        self.failures = 0
+
+    def run(self) -> None:
+        """Drain until nothing is left, the slice is over, or somebody else answers for the pool."""
+        deadline = time.monotonic() + self.workshop.slice_seconds
+        try:
+            while self.bell.hold():
+                if self.workshop.stop.is_set():
+                    self.bell.release()
+                    return
+                if time.monotonic() >= deadline:
+                    self.pass_on()
+                    return
+                if self.step() or self.linger():
+                    continue
+                # Released before the last look: an event that comes after the look finds no bell and rings.
+                self.bell.release()
+                if self.intake.waiting() == 0:
+                    return
+        except PoolStoppedError as stopped:
+            # The bell stays until it expires, so that a stopped pool is not rung again and again.
+            log.error("pool_stopped", pool=self.pool, reason=str(stopped))  # noqa: TRY400 - nothing to trace
+        except redis.ConnectionError as error:
+            # Nothing is lost: the list keeps what was not trimmed, and the sweep rings again.
+            log.warning("drain_interrupted", pool=self.pool, error=str(error))
+
+    def step(self) -> bool:
+        """Apply one batch; False when nothing waits."""
+        limit = max(1, self.suspect // 2) if self.suspect else self.workshop.batch_size
+        started = time.monotonic()
+        try:
+            connection = self.workshop.session.open()
+            applied = apply_batch(connection, self.intake, self.workshop.breaker, limit)
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            self.narrow_down(limit, error)
+            return True
+        except psycopg.Error as error:
+            self.wait_for_postgres(error)
+            return True
+        self.failures = 0
+        self.suspect = max(0, self.suspect - applied.events)
+        self.report(applied, started)
+        return applied.events > 0
+
+    def report(self, applied: Applied, started: float) -> None:
+        """Wake the publisher, and log what was done."""
+        if applied.entries:
+            self.workshop.redis.publish(self.workshop.keys.committed(), self.pool)
+        if applied.events:
+            took_ms = round((time.monotonic() - started) * 1000, 1)
+            log.info("batch_applied", pool=self.pool, took_ms=took_ms, **applied._asdict())
+
+    def narrow_down(self, limit: int, error: psycopg.Error) -> None:
+        """Halve the batch around an event that Postgres refuses; alone, it becomes a dead letter."""
+        if limit > 1:
+            self.suspect = min(limit, self.intake.waiting())
+            return
+        log.warning("event_refused_by_postgres", pool=self.pool, error=str(error))
+        bury_head(self.workshop.session.open(), self.intake, self.workshop.breaker, error)
+        self.suspect = 0
+
+    def wait_for_postgres(self, error: psycopg.Error) -> None:
+        """Wait a little longer every time, with jitter, and come back at once when stopped."""
+        self.failures += 1
+        longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2**self.failures)
+        log.warning("postgres_unavailable", pool=self.pool, failures=self.failures, error=str(error).strip())
+        self.workshop.stop.wait(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
+
+    def linger(self) -> bool:
+        """Wait a moment for more events unless another pool waits for this worker; True when some came."""
+        until = time.monotonic() + LINGER_SECONDS
+        while time.monotonic() < until and not self.workshop.stop.is_set():
+            if self.intake.waiting():
+                return True
+            if self.workshop.queue is None or self.workshop.queue.count:
+                return False
+            self.workshop.stop.wait(LOOK_SECONDS)
+        return False
+
+    def pass_on(self) -> None:
+        """Queue the next drain of this pool behind the other pools, and hand it the bell."""
+        next_id = new_drain_id()
+        self.bell.pass_on(next_id)
+        if self.workshop.queue is not None:
+            enqueue_job(self.workshop.queue, DRAIN, self.pool, next_id, job_id=next_id)

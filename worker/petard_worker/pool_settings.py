@@ -1,0 +1,39 @@
+"""How a pool is shown and published. Nothing here touches a rating, so a change needs no new version."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from petard_worker.ratings.parameters import ParameterValue, build, choice, integer, number, switch
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """Settings of a pool; ratings and deviations in rating points."""
+
+    ranked_by: str = choice(
+        "rating", ("rating", "conservative"), "rank by rating, or by rating - 2 RD (conservative)"
+    )
+    provisional_rd: float = number(110, 0, 1_000, "a player with a larger deviation is provisional")
+    hide_provisional: bool = switch(False, "whether provisional players are left out of the board")
+    hide_inactive_days: float = number(
+        0, 0, 100_000, "players without a rated event for so many days are left out of the board; 0: nobody"
+    )
+    display_low: float = number(0, -1e6, 1e6, "what the pool's lowest rating is shown as")
+    display_high: float = number(0, -1e6, 1e6, "what the highest rating is shown as; both 0: as it is")
+    stream_length: int = integer(
+        100_000, 100, 10_000_000, "about how many ledger entries stay in the change stream"
+    )
+
+    def score(self, rating: float, rd: float) -> float:
+        """Return what the board ranks a player by."""
+        return rating if self.ranked_by == "rating" else rating - 2 * rd
+
+
+def pool_settings(given: Mapping[str, ParameterValue]) -> PoolSettings:
+    """Return the settings with defaults for what is not given, or raise BadParameterError."""
+    return build(PoolSettings, given)
+
+
+def as_given(settings: PoolSettings) -> dict[str, ParameterValue]:
+    """Return the settings as they are stored."""
+    return asdict(settings)

@@ -1,0 +1,66 @@
+"""Connections to Postgres: one per process, made after any fork, named, with bounded waits."""
+
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+
+WORKER_ROLE = "petard_worker"
+READER_ROLE = "petard_reader"
+OWNER_ROLE = "petard_owner"
+
+CONNECT_TIMEOUT_SECONDS = 5
+
+# The pool lock is held for one batch (well under a second). A worker that is frozen inside a transaction must
+# lose it soon; one that waits for a lock must come back and look at its stop flag.
+WORKER_LIMITS: LiteralString = (
+    "-c statement_timeout=60s -c lock_timeout=2s -c idle_in_transaction_session_timeout=5s"
+    " -c synchronous_commit=on -c TimeZone=UTC"
+)
+# A worker looks rows up by their keys and nothing else. With a plan that was made while the table was small
+# Postgres would go on to read the whole table for one row.
+BY_KEY: LiteralString = " -c enable_seqscan=off"
+READER_LIMITS: LiteralString = "-c statement_timeout=60s -c default_transaction_read_only=on -c TimeZone=UTC"
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+class RoleMissingError(Exception):
+    """The login may not act as the role it needs; the message says which GRANT is missing."""
+
+
+def connect_worker(url: str, name: str) -> Connection:
+    """Return a connection that may do what a worker may, and no more."""
+    return connect(url, name, WORKER_ROLE, WORKER_LIMITS + BY_KEY)
+
+
+def connect_reader(url: str, name: str) -> Connection:
+    """Return a connection that can read and nothing else."""
+    return connect(url, name, READER_ROLE, READER_LIMITS)
+
+
+def connect(url: str, name: str, role: str, limits: str) -> Connection:
+    """Return an autocommit connection acting as the role; raise psycopg.OperationalError when unreachable.
+
+    Autocommit, so that every transaction in the code is one that can be seen.
+    """
+    connection = psycopg.connect(
+        url,
+        autocommit=True,
+        application_name=f"petard {name}",
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        options=limits,
+        keepalives_idle=5,
+        keepalives_interval=2,
+        keepalives_count=3,
+    )
+    try:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
+        connection.close()
+        reason = str(error).splitlines()[0]
+        raise RoleMissingError(
+            f"the database login cannot act as {role} ({reason}): run 'petard migrate',"
+            f" or GRANT {role} TO the login of PETARD_DATABASE_URL"
+        ) from None
+    return connection

@@ -1,0 +1,73 @@
+"""The ledger: every accepted event of a pool in the order it was applied. Append only.
+
+Lookups of many keys are LATERAL with OFFSET 0, which Postgres plans as one index lookup a key. As a plain
+join it reads the whole pool while the table has no statistics, and a new pool grows faster than they come.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from petard_worker.batch import Entry, EventKey
+from petard_worker.postgres.connect import Connection
+
+
+def find_events(connection: Connection, pool: str, keys: Iterable[EventKey]) -> dict[EventKey, str]:
+    """Return the bodies of those events that the ledger holds already."""
+    ids, sources = transpose(keys, 2)
+    sql = """
+        SELECT asked.event_id, asked.source, found.body
+        FROM unnest(%(ids)b::text[], %(sources)b::text[]) AS asked (event_id, source)
+        CROSS JOIN LATERAL (
+            SELECT body::text FROM petard.ledger
+            WHERE pool = %(pool)s AND event_id = asked.event_id AND source = asked.source OFFSET 0
+        ) AS found
+    """
+    rows = connection.execute(sql, {"pool": pool, "ids": ids, "sources": sources})
+    return {EventKey(*cast("EventKey", row[:2])): cast("str", row[2]) for row in rows}
+
+
+def find_games(connection: Connection, pool: str, games: Iterable[str]) -> dict[str, str]:
+    """Return the bodies of the events by which those games have counted."""
+    sql = """
+        SELECT asked.game, found.body
+        FROM unnest(%(games)b::text[]) AS asked (game)
+        CROSS JOIN LATERAL (
+            SELECT body::text FROM petard.ledger
+            WHERE pool = %(pool)s AND game = asked.game AND outcome = 'rated' OFFSET 0
+        ) AS found
+    """
+    rows = connection.execute(sql, {"pool": pool, "games": list(games)})
+    return {cast("str", game): cast("str", body) for game, body in rows}
+
+
+def append_entries(connection: Connection, pool: str, version: int, entries: Sequence[Entry]) -> None:
+    """Append entries rated by this version; raises psycopg.errors.UniqueViolation if one counted before."""
+    sql = """
+        INSERT INTO petard.ledger
+            (pool, version, seq, source, event_id, type, game, time, outcome, reason, late, body)
+        SELECT %(pool)s, %(version)s, seq, source, event_id, type, game, time,
+               CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason, late, body::json
+        FROM unnest(
+            %(seq)b::bigint[], %(source)b::text[], %(event_id)b::text[], %(type)b::text[], %(game)b::text[],
+            %(time)b::timestamptz[], %(reason)b::text[], %(late)b::boolean[], %(body)b::text[]
+        ) AS entry (seq, source, event_id, type, game, time, reason, late, body)
+    """
+    values = {
+        "pool": pool,
+        "version": version,
+        "seq": [entry.seq for entry in entries],
+        "source": [entry.event.source for entry in entries],
+        "event_id": [entry.event.id for entry in entries],
+        "type": [entry.event.type for entry in entries],
+        "game": [entry.event.data.game for entry in entries],
+        "time": [entry.event.time for entry in entries],
+        "reason": [entry.verdict.ignored for entry in entries],
+        "late": [entry.late for entry in entries],
+        "body": [entry.body for entry in entries],
+    }
+    connection.execute(sql, values)
+
+
+def transpose(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object]]:
+    """Return the columns of the rows as lists, `width` empty ones when there are no rows."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

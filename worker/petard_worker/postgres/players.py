@@ -1,0 +1,119 @@
+"""The rating and change tables: where players stand, and how they came there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from petard_worker.fold import PlayerChange, PlayerRecord
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.ledger import transpose
+
+NumberedChange = tuple[int, PlayerChange]
+"""A change and the seq of the ledger entry that caused it."""
+
+
+def load_records(connection: Connection, pool: str, players: Iterable[str]) -> dict[str, PlayerRecord]:
+    """Return the records of those players who have one; call it under the pool's lock."""
+    sql = """
+        SELECT found.*
+        FROM unnest(%(players)b::text[]) AS asked (name)
+        CROSS JOIN LATERAL (
+            SELECT player, rating, rd, volatility, bomb, abandons, penalties, games, wins, draws, losses,
+                   peak, last_played, player_seq
+            FROM petard.rating WHERE pool = %(pool)s AND player = asked.name OFFSET 0
+        ) AS found
+    """
+    # Binary results: a float8 comes back as the very bits that went in.
+    rows = connection.execute(sql, {"pool": pool, "players": list(players)}, binary=True)
+    return {cast("str", row[0]): PlayerRecord(*cast("PlayerRecord", row[1:])) for row in rows}
+
+
+def save_records(connection: Connection, pool: str, records: Mapping[str, PlayerRecord], cap: int) -> None:
+    """Write the records, new players included; `cap` is the bomb cap in force."""
+    sql = """
+        INSERT INTO petard.rating AS rating
+            (pool, bomb_cap, player, rating, rd, volatility, bomb, abandons, penalties, games, wins, draws,
+             losses, peak, last_played, player_seq)
+        SELECT %(pool)s, %(cap)s, entry.*
+        FROM unnest(
+            %(player)b::text[], %(rating)b::float8[], %(rd)b::float8[], %(volatility)b::float8[],
+            %(bomb)b::integer[], %(abandons)b::integer[], %(penalties)b::integer[], %(games)b::integer[],
+            %(wins)b::integer[], %(draws)b::integer[], %(losses)b::integer[], %(peak)b::float8[],
+            %(last_played)b::timestamptz[], %(player_seq)b::bigint[]
+        ) AS entry
+        ON CONFLICT (pool, player) DO UPDATE SET
+            rating = excluded.rating, rd = excluded.rd, volatility = excluded.volatility,
+            bomb = excluded.bomb, bomb_cap = excluded.bomb_cap, abandons = excluded.abandons,
+            penalties = excluded.penalties, games = excluded.games, wins = excluded.wins,
+            draws = excluded.draws, losses = excluded.losses, peak = excluded.peak,
+            last_played = excluded.last_played, player_seq = excluded.player_seq
+    """
+    columns = dict(zip(PlayerRecord._fields, transpose(records.values(), 13), strict=True))
+    connection.execute(sql, {"pool": pool, "cap": cap, "player": list(records), **columns})
+
+
+def append_changes(connection: Connection, pool: str, changes: Sequence[NumberedChange]) -> None:
+    """Append what ledger entries did to players."""
+    sql = """
+        INSERT INTO petard.change
+            (pool, player, player_seq, seq, rating_before, rating_after, rd_before, rd_after,
+             volatility_before, volatility_after, bomb_before, bomb_after, games_before, games_after,
+             expected, actual, rd_aged, penalty, late)
+        SELECT %(pool)s, entry.*
+        FROM unnest(
+            %(player)b::text[], %(player_seq)b::bigint[], %(seq)b::bigint[],
+            %(rating_before)b::float8[], %(rating_after)b::float8[],
+            %(rd_before)b::float8[], %(rd_after)b::float8[],
+            %(volatility_before)b::float8[], %(volatility_after)b::float8[],
+            %(bomb_before)b::integer[], %(bomb_after)b::integer[],
+            %(games_before)b::integer[], %(games_after)b::integer[],
+            %(expected)b::float8[], %(actual)b::float8[], %(rd_aged)b::float8[],
+            %(penalty)b::boolean[], %(late)b::boolean[]
+        ) AS entry
+    """
+    rows = [
+        (
+            change.player,
+            change.after.player_seq,
+            seq,
+            change.before.rating,
+            change.after.rating,
+            change.before.rd,
+            change.after.rd,
+            change.before.volatility,
+            change.after.volatility,
+            change.before.bomb,
+            change.after.bomb,
+            change.before.games,
+            change.after.games,
+            change.expected,
+            change.actual,
+            change.rd_aged,
+            change.penalty,
+            change.late,
+        )
+        for seq, change in changes
+    ]
+    columns = dict(zip(CHANGE_COLUMNS, transpose(rows, len(CHANGE_COLUMNS)), strict=True))
+    connection.execute(sql, {"pool": pool, **columns})
+
+
+CHANGE_COLUMNS = (
+    "player",
+    "player_seq",
+    "seq",
+    "rating_before",
+    "rating_after",
+    "rd_before",
+    "rd_after",
+    "volatility_before",
+    "volatility_after",
+    "bomb_before",
+    "bomb_after",
+    "games_before",
+    "games_after",
+    "expected",
+    "actual",
+    "rd_aged",
+    "penalty",
+    "late",
+)

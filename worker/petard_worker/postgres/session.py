@@ -1,0 +1,29 @@
+"""A connection that a loop keeps: opened when needed, checked once, dropped when broken."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.migrate import check_schema
+
+
+@dataclass
+class Session:
+    """One connection of one loop."""
+
+    connect: Callable[[], Connection]
+    _connection: Connection | None = field(default=None, repr=False)
+
+    def open(self) -> Connection:
+        """Return the open connection, or a new one to a database with the right schema."""
+        if self._connection is None or self._connection.closed:
+            connection = self.connect()
+            check_schema(connection)
+            self._connection = connection
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection; the next `open` makes a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

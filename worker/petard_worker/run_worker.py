@@ -1,0 +1,109 @@
+"""The worker role: RQ runs the drains in the main thread, the dispatcher looks for work in another."""
+
+import time
+import uuid
+from collections.abc import Callable
+from threading import Event, Thread
+
+import structlog
+from redis import Redis
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
+
+from petard_schema import Keys
+from petard_worker.bell import QUEUED_MS
+from petard_worker.dispatch import Dispatcher
+from petard_worker.jobs import Workshop, allowed_jobs
+from petard_worker.postgres.connect import Connection, connect_worker
+from petard_worker.postgres.session import Session
+from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
+from petard_worker.settings import Settings
+
+log = structlog.get_logger()
+
+SOCKET_TIMEOUT_SECONDS = 5.0
+BURST_LOOK_SECONDS = 0.1
+BURST_PATIENCE_SECONDS = QUEUED_MS / 1000 + 1
+
+
+def connect_redis(url: str) -> Redis:
+    """Return a client for drains, dispatcher and publisher; a lost server is reported within seconds.
+
+    Everything sent over it may be sent twice: trims and appends compare first, a repeated ring or job only
+    finds that somebody else answers.
+    """
+    return Redis.from_url(
+        url,
+        socket_timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_connect_timeout=SOCKET_TIMEOUT_SECONDS,
+        retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.2), 3),
+    )
+
+
+def connector(settings: Settings, name: str) -> Callable[[], Connection]:
+    """Return a function that connects to Postgres as a worker."""
+    return lambda: connect_worker(settings.database_url.get_secret_value(), name)
+
+
+def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
+    """Work until the stop, or with `burst` until nothing waits.
+
+    Raises redis.ConnectionError when Redis cannot be reached at the start, psycopg.OperationalError when
+    Postgres cannot, SchemaMismatchError when the database is not the one this code knows.
+    """
+    name = f"worker-{uuid.uuid4().hex[:8]}"
+    redis_url = settings.redis_url.get_secret_value()
+    client = connect_redis(redis_url)
+    warn_about_persistence(client)
+    workshop = Workshop(
+        client,
+        Keys(settings.key_prefix),
+        Session(connector(settings, name)),
+        stop,
+        settings.batch_size,
+        settings.slice_seconds,
+    )
+    workshop.session.open()
+    queue = open_queue(connect_for_rq(redis_url), allowed_jobs(workshop))
+    workshop.queue = open_queue(client, {})
+    own_client = connect_redis(redis_url)  # the dispatcher's thread shares none
+    dispatcher = Dispatcher(own_client, workshop.keys, open_queue(own_client, {}), name)
+    if burst:
+        run_burst(dispatcher, PetardWorker(queue, stop), stop)
+    else:
+        thread = Thread(target=dispatcher.run, args=(stop,), name="dispatcher", daemon=True)
+        thread.start()
+        log.info("worker_started", worker=name)
+        try:
+            PetardWorker(queue, stop).work()
+        finally:
+            stop.set()
+            thread.join(timeout=5)
+        log.info("worker_stopped", worker=name)
+    workshop.session.close()
+
+
+def run_burst(dispatcher: Dispatcher, worker: PetardWorker, stop: Event) -> None:
+    """Drain what is there, and give up on what stays after every old bell must have expired."""
+    idle_since = time.monotonic()
+    dispatcher.discover_all()
+    while dispatcher.waiting() and time.monotonic() - idle_since < BURST_PATIENCE_SECONDS:
+        rung = dispatcher.ring()
+        if worker.work(burst=True) or rung:
+            idle_since = time.monotonic()
+        elif stop.wait(BURST_LOOK_SECONDS):
+            return
+        dispatcher.discover_all()
+
+
+def warn_about_persistence(client: Redis) -> None:
+    """Say so when this Redis may forget or evict the events that were entrusted to it."""
+    wanted = {"appendonly": "yes", "maxmemory-policy": "noeviction"}
+    try:
+        found = {name: client.config_get(name).get(name) for name in wanted}
+    except Exception as error:  # noqa: BLE001 - CONFIG is often forbidden or renamed, and this is only advice
+        log.info("redis_settings_unknown", error=str(error))
+        return
+    for name, value in wanted.items():
+        if found[name] != value:
+            log.warning("redis_may_lose_events", setting=name, found=found[name], wanted=value)

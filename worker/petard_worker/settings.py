@@ -1,0 +1,87 @@
+"""Settings come from the environment and nowhere else: PETARD_<NAME>, or PETARD_<NAME>_FILE for a secret."""
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+PREFIX = "PETARD_"
+
+
+class BadSettingError(Exception):
+    """A setting is missing or wrong; the message names it, never its value if it is a secret."""
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with defaults fit for a laptop."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", hide_input_in_errors=True)
+
+    database_url: SecretStr = SecretStr("postgresql://127.0.0.1:5432/petard")
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    key_prefix: str = Field(default="petard", pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    batch_size: int = Field(default=500, ge=1, le=5_000)
+    slice_seconds: float = Field(default=5.0, ge=0.1, le=60)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("database_url")
+    @classmethod
+    def check_database_url(cls, value: SecretStr) -> SecretStr:
+        """Accept PostgreSQL URLs and nothing else."""
+        return check_scheme(value, ("postgresql", "postgres"))
+
+    @field_validator("redis_url")
+    @classmethod
+    def check_redis_url(cls, value: SecretStr) -> SecretStr:
+        """Accept Redis URLs and nothing else."""
+        return check_scheme(value, ("redis", "rediss", "unix"))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the environment, then files named in it."""
+        return init_settings, env_settings, FileSource(settings_cls)
+
+
+class FileSource(PydanticBaseSettingsSource):
+    """Reads PETARD_<NAME>_FILE: the way secrets come in containers and units."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        """Return the content of the file, or None when none is named."""
+        path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
+        return (Path(path).read_text(encoding="utf-8").strip() if path else None), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """Return the values of all fields that have a file."""
+        fields = self.settings_cls.model_fields
+        values = {name: self.get_field_value(field, name)[0] for name, field in fields.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def load_settings() -> Settings:
+    """Return the settings, or raise BadSettingError naming what is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = f"{PREFIX}{str(first['loc'][0]).upper()}"
+        raise BadSettingError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
+    except OSError as error:
+        raise BadSettingError(f"a PETARD_…_FILE setting: {error.strerror}: {error.filename}") from None
+
+
+def check_scheme(value: SecretStr, schemes: tuple[str, ...]) -> SecretStr:
+    """Return the URL if it has one of the schemes."""
+    if urlsplit(value.get_secret_value()).scheme not in schemes:
+        wanted = " or ".join(f"{scheme}://" for scheme in schemes)
+        raise ValueError(f"must be a URL that starts with {wanted}")
+    return value
