@@ -7,8 +7,6 @@ from threading import Event, Thread
 
 import structlog
 from redis import Redis
-from redis.backoff import ExponentialWithJitterBackoff
-from redis.retry import Retry
 
 from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
@@ -16,28 +14,14 @@ from petard_worker.dispatch import Dispatcher
 from petard_worker.jobs import Workshop, allowed_jobs
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.session import Session
+from petard_worker.redis_client import connect_redis
 from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
 from petard_worker.settings import Settings
 
 log = structlog.get_logger()
 
-SOCKET_TIMEOUT_SECONDS = 5.0
 BURST_LOOK_SECONDS = 0.1
 BURST_PATIENCE_SECONDS = QUEUED_MS / 1000 + 1
-
-
-def connect_redis(url: str) -> Redis:
-    """Return a client for drains, dispatcher and publisher; a lost server is reported within seconds.
-
-    Everything sent over it may be sent twice: trims and appends compare first, a repeated ring or job only
-    finds that somebody else answers.
-    """
-    return Redis.from_url(
-        url,
-        socket_timeout=SOCKET_TIMEOUT_SECONDS,
-        socket_connect_timeout=SOCKET_TIMEOUT_SECONDS,
-        retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.2), 3),
-    )
 
 
 def connector(settings: Settings, name: str) -> Callable[[], Connection]:

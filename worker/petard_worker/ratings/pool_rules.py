@@ -1,8 +1,8 @@
 """All that decides how a pool rates: its system, its bombs, what an abandoned game gives the others."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, asdict, dataclass, field, fields
+from typing import Any, cast
 
 from petard_worker.ratings.bombs import BombRules
 from petard_worker.ratings.glicko import Glicko
@@ -27,6 +27,11 @@ class PoolRules:
     system: RatingSystem = field(default_factory=Glicko)
     bombs: BombRules = field(default_factory=BombRules)
     abandons: AbandonRules = field(default_factory=AbandonRules)
+
+    def declared(self, parameter: str) -> Iterator[Field[Any]]:
+        """Yield the declaration of a parameter given by its public name, if there is one."""
+        for rules, prefix in ((self.system, ""), (self.bombs, BOMB_PREFIX), (self.abandons, "")):
+            yield from (field for field in fields(cast("Any", rules)) if prefix + field.name == parameter)
 
     def parameters(self) -> dict[str, ParameterValue]:
         """Return every parameter by its public name, defaults included."""

@@ -1,0 +1,79 @@
+"""Exit codes, and the one place where exceptions become a line for people."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FAILED = 1
+USAGE = 2
+UNAVAILABLE = 69
+BAD_CONFIGURATION = 78
+INTERRUPTED = 130
+
+
+class CommandFailed(Exception):  # noqa: N818 - a command that failed, said in one line
+    """The command could not do what was asked; the message says why and what to do."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn what can go wrong outside our code into one clear line on stderr and an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`petard … | head`): nothing to say and nobody to say it to.
+        sys.stderr.close()
+        raise SystemExit(FAILED) from None
+    except CommandFailed as failed:
+        leave(str(failed), failed.code)
+    except Exception as error:
+        known = explain(error)
+        if known is None:
+            raise
+        leave(*known)
+
+
+def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one line a kind
+    """Return line and exit code of an error whose cause is outside our code."""
+    # Imported here: a command that fails early should not have paid for drivers it never used.
+    import psycopg  # noqa: PLC0415
+    import redis  # noqa: PLC0415
+
+    from petard_worker.postgres.connect import RoleMissingError  # noqa: PLC0415
+    from petard_worker.postgres.migrate import SchemaMismatchError  # noqa: PLC0415
+    from petard_worker.ratings.parameters import BadParameterError  # noqa: PLC0415
+    from petard_worker.settings import BadSettingError  # noqa: PLC0415
+
+    match error:
+        case BadSettingError() | SchemaMismatchError() | RoleMissingError():
+            return str(error), BAD_CONFIGURATION
+        case BadParameterError():
+            return str(error), USAGE
+        case psycopg.OperationalError():
+            return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
+        case redis.ConnectionError() | redis.TimeoutError():
+            return f"cannot reach Redis (PETARD_REDIS_URL): {first_line(error)}", UNAVAILABLE
+        case redis.ResponseError():
+            return f"Redis refused (PETARD_REDIS_URL): {first_line(error)}", FAILED
+        case psycopg.errors.InsufficientPrivilege():
+            return f"Postgres refused (PETARD_DATABASE_URL): {first_line(error)}", BAD_CONFIGURATION
+        case OSError():
+            return f"{error.strerror}: {error.filename}" if error.filename else str(error), FAILED
+    return None
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the message: drivers add hints and addresses below it."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def leave(message: str, code: int) -> None:
+    """Say it on stderr and exit."""
+    print(f"petard: {message}", file=sys.stderr)  # noqa: T201 - this is the command line's voice
+    raise SystemExit(code)

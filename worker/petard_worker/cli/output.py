@@ -1,0 +1,72 @@
+"""How results are shown: JSON for programs on stdout, tables for people, talk on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from petard_schema.times import format_time
+
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, numbers unrounded.")]
+
+talk_console = Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, times as RFC 3339."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=plain) + "\n")
+
+
+def plain(value: object) -> object:
+    """Return what JSON has no word for as text."""
+    if isinstance(value, datetime):
+        return format_time(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; numbers are right-aligned and rounded."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    listed = [list(row) for row in rows]
+    for index, column in enumerate(columns):
+        numeric = all(isinstance(row[index], (int, float)) for row in listed if row[index] is not None)
+        table.add_column(column, justify="right" if numeric and listed else "left")
+    for row in listed:
+        table.add_row(*(escape(cell(value)) for value in row))
+    width = None if sys.stdout.isatty() else 200
+    Console(highlight=False, width=width).print(table)
+
+
+def cell(value: object) -> str:
+    """Return a value as it stands in a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, datetime):
+        return format_time(value)
+    return str(value)
+
+
+def talk(message: str) -> None:
+    """Say something to people; never part of the result."""
+    talk_console.print(escape(message))
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Progress]:
+    """Show a progress bar on stderr; without a terminal, nothing moves and nothing is printed."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=talk_console, disable=not sys.stderr.isatty()) as bar:
+        bar.add_task(what, total=total)
+        yield bar

@@ -1,0 +1,141 @@
+"""`petard pool …`: make pools, look at them, change how they rate and how they are shown."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Annotated
+
+import typer
+
+from petard_worker.cli.errors import USAGE, CommandFailed
+from petard_worker.cli.output import JsonOption, print_json, print_table, talk
+from petard_worker.cli.servers import reading, require_pool, writing
+from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
+from petard_worker.postgres import pools as table
+from petard_worker.postgres.pools import Pool
+from petard_worker.ratings.parameters import Limits, ParameterValue, describe
+from petard_worker.ratings.pool_rules import pool_rules
+
+app = typer.Typer(no_args_is_help=True, help="Make pools and set how they rate.")
+
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="K=V", help="A parameter of the rating system or of the bombs."),
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option("--setting", "-s", metavar="K=V", help="How the pool is shown and published."),
+]
+
+
+@app.command()
+def create(
+    name: str,
+    system: Annotated[str, typer.Option(help="The rating system.")] = "glicko",
+    param: ParamOption = None,
+    setting: SettingOption = None,
+    exist_ok: Annotated[bool, typer.Option("--exist-ok", help="Do nothing if it exists.")] = False,
+) -> None:
+    """Create a pool. Parameters left out have their defaults; `petard pool show` lists them."""
+    from petard_schema.names import check_pool  # noqa: PLC0415
+
+    try:
+        check_pool(name)
+    except ValueError as error:
+        raise CommandFailed(f"{name!r}: {error}", USAGE) from None
+    rules = pool_rules(system, pairs(param))
+    settings = pool_settings(pairs(setting))
+    with writing() as connection:
+        made = table.create_pool(connection, name, system, rules.parameters(), as_given(settings))
+    if not made and not exist_ok:
+        raise CommandFailed(f"the pool {name!r} exists already: 'petard pool set' changes it")
+    talk(f"created pool {name} ({system})" if made else f"the pool {name} exists already")
+
+
+@app.command("list")
+def list_pools(json: JsonOption = False) -> None:
+    """List all pools."""
+    with reading() as connection:
+        pools = table.list_pools(connection)
+    if json:
+        print_json([summary(pool) for pool in pools])
+    else:
+        columns = ("pool", "system", "version", "entries", "epoch", "stopped")
+        print_table(columns, ((p.name, p.system, p.version, p.seq, p.epoch, p.stopped) for p in pools))
+
+
+@app.command()
+def show(name: str, json: JsonOption = False) -> None:
+    """Show a pool with every parameter and setting."""
+    with reading() as connection:
+        pool = require_pool(connection, name)
+    if json:
+        print_json(summary(pool))
+        return
+    print_table(
+        ("", name), [(key, value) for key, value in summary(pool).items() if not isinstance(value, dict)]
+    )
+    rows = [(key, value, meaning(pool, key)) for key, value in sorted(pool.parameters.items())]
+    print_table(("parameter", "value", ""), [(key, str(value), text) for key, value, text in rows])
+    known = {field.name: field.metadata["limits"] for field in fields(PoolSettings)}
+    shown = as_given(pool_settings(pool.settings))
+    print_table(("setting", "value", ""), [(k, str(v), known[k].meaning) for k, v in shown.items()])
+
+
+@app.command("set")
+def set_pool(
+    name: str,
+    param: ParamOption = None,
+    setting: SettingOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Let a stopped pool go on.")] = False,
+) -> None:
+    """Change parameters (in force from the next event on, as a new version) or settings, or resume."""
+    if not (param or setting or resume):
+        raise CommandFailed("nothing to set: give --param, --setting or --resume", USAGE)
+    with writing() as connection, connection.transaction():
+        require_pool(connection, name)
+        locked = table.lock_pool(connection, name)
+        assert locked is not None
+        pool = locked.pool
+        if param:
+            rules = pool_rules(pool.system, {**pool.parameters, **pairs(param)})
+            version = table.set_parameters(connection, name, rules.parameters())
+            talk(f"{name}: parameters version {version}, in force from ledger entry {pool.seq + 1} on")
+        if setting:
+            table.set_settings(connection, name, as_given(pool_settings({**pool.settings, **pairs(setting)})))
+            talk(f"{name}: settings changed")
+        if resume:
+            table.resume_pool(connection, name)
+            talk(f"{name}: resumed")
+
+
+def pairs(given: Iterable[str] | None) -> dict[str, ParameterValue]:
+    """Return K=V options as a mapping; the values are checked where they are used."""
+    found: dict[str, ParameterValue] = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise CommandFailed(f"{text!r} is not of the form K=V", USAGE)
+        found[key] = value
+    return found
+
+
+def summary(pool: Pool) -> dict[str, object]:
+    """Return a pool as it is shown."""
+    return {
+        "pool": pool.name,
+        "system": pool.system,
+        "version": pool.version,
+        "seq": pool.seq,
+        "epoch": pool.epoch,
+        "stopped": pool.stopped,
+        "parameters": dict(pool.parameters),
+        "settings": as_given(pool_settings(pool.settings)),
+    }
+
+
+def meaning(pool: Pool, parameter: str) -> str:
+    """Return what a parameter of the pool means and may be."""
+    for declared in pool_rules(pool.system, pool.parameters).declared(parameter):
+        limits: Limits = declared.metadata["limits"]
+        return f"{limits.meaning} ({describe(declared)})"
+    return ""
