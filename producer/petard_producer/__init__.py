@@ -5,12 +5,23 @@ from petard_producer.follow import EntryUnreadable, Follower
 from petard_producer.position import EpochChanged, GapFound, Position, SnapshotNeeded
 from petard_producer.push import Producer
 from petard_producer.sides import draw, duel, finish_order, without_result
-from petard_schema import EventRefused, GameAbandoned, GameFinished, RatingChanged, Side, UnrankedSide
+from petard_schema import (
+    AbandonedGame,
+    EventRefused,
+    FinishedGame,
+    GameAbandoned,
+    GameFinished,
+    RatingChanged,
+    Side,
+    UnrankedSide,
+)
 
 __all__ = [
+    "AbandonedGame",
     "EntryUnreadable",
     "EpochChanged",
     "EventRefused",
+    "FinishedGame",
     "Follower",
     "GameAbandoned",
     "GameFinished",

@@ -49,10 +49,11 @@ class Producer:
     Whatever a worker would refuse for its content is refused here before it is pushed, with the same
     EventRefused. What only the worker can know (is there such a pool, has the game counted) is decided there.
 
-    When Redis does not answer, a push is tried 5 times: for one to three seconds when connections are refused,
-    for about twelve when the server hangs. Then redis.ConnectionError or redis.TimeoutError is raised, and
-    the event may or may not be on the list. Push *the same event* again, as often as needed: `source` and `id` make it count once. The
-    retries rest on that knowingly, as an event whose confirmation was lost is on the list twice.
+    When Redis does not answer, a push is tried 5 times: within one to three seconds when it refuses
+    connections, within about twelve when it hangs. Then redis.ConnectionError or redis.TimeoutError is
+    raised, and the event may or may not be on the list. Push *the same event* again, as often as needed:
+    `source` and `id` make it count once. The retries rest on that knowingly: an event whose confirmation was
+    lost is on the list twice.
     Other errors of Redis (no permission, out of memory) are raised at once.
     """
 
@@ -217,7 +218,7 @@ class Producer:
 
 
 def text_of(event: GameEvent) -> bytes:
-    """Return an event as JSON, or raise EventRefused where a text in it is none (half of a surrogate pair)."""
+    """Return an event as JSON, or raise EventRefused where it holds half of a surrogate pair."""
     try:
         return event.to_json()
     except PydanticSerializationError as error:

@@ -74,7 +74,10 @@ EXAMPLES: dict[type[Envelope], Envelope] = {
                     after=Standing(rating=rating, rd=290.2305060910912, bomb=0, games=1),
                     explanation=Explanation(expected=0.5, actual=score, rd_aged=350),
                 )
-                for player, rating, score in (("alice", 1662.2120026057648, 1), ("bob", 1337.7879973942352, 0))
+                for player, rating, score in (
+                    ("alice", 1662.2120026057648, 1),
+                    ("bob", 1337.7879973942352, 0),
+                )
             ),
         ),
     ),

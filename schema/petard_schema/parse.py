@@ -195,6 +195,8 @@ def _repeated(pairs: list[tuple[str, object]]) -> str:
 
 
 def _int(digits: str) -> int:
+    if len(digits) < 16:  # the usual one; below 10^15 whatever its sign
+        return int(digits)
     if len(digits) <= 17 and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
         return value
     raise ValueError(f"the integer {shorten(digits)} is beyond 2^53 - 1")

@@ -34,6 +34,7 @@ CHECK_SECONDS = 1.0
 BOARD_CHUNK = 5_000
 BOARD_REFRESH_SECONDS = 600.0
 EVENT_TYPE = "petard.rating.changed.v1"
+SOURCE = "/petard"
 
 # KEYS: stream, leaderboard. ARGV: expected last id, stream length, number of entries, then id and event of
 # each, number of players to list, then score and player of each, then the players to leave out.
@@ -163,7 +164,12 @@ class Publisher:
     ) -> tuple[bool, StreamId]:
         """Append the batch if the stream is where it is expected; return whether, and the last id."""
         settings = pool_settings(pool.settings)
-        latest = {change.player: change for change in changes if change.seq > cursor.board_seq}
+        # An unpunished abandon is no rated event: it puts nobody on the board.
+        latest = {
+            change.player: change
+            for change in changes
+            if change.seq > cursor.board_seq and change.rd_aged is not None
+        }
         listed: list[str | int] = []
         left_out: list[str] = []
         for change in latest.values():
@@ -198,13 +204,7 @@ class Publisher:
 
     def last_id(self, pool: str) -> StreamId:
         """Return the last id the stream has ever had, 0-0 if there is no stream."""
-        try:
-            info = cast("dict[str, bytes]", self.redis.xinfo_stream(self.keys.changes(pool)))
-        except redis.ResponseError as error:
-            if "no such key" not in str(error):
-                raise
-            return NOTHING
-        return StreamId.parse(info["last-generated-id"])
+        return last_stream_id(self.redis, self.keys, pool)
 
     def same_entry(self, pool: str, last: StreamId) -> bool:
         """Return whether the stream's last entry is the ledger's entry of that seq."""
@@ -239,6 +239,17 @@ class Publisher:
         )
 
 
+def last_stream_id(redis_client: Redis, keys: Keys, pool: str) -> StreamId:
+    """Return the last id the pool's stream has ever had, 0-0 if there is no stream."""
+    try:
+        info = cast("dict[str, bytes]", redis_client.xinfo_stream(keys.changes(pool)))
+    except redis.ResponseError as error:
+        if "no such key" not in str(error):
+            raise
+        return NOTHING
+    return StreamId.parse(info["last-generated-id"])
+
+
 def refill_from(pool: PublishedPool) -> int:
     """Return the entry after which a stream has to be filled that holds nothing of use."""
     return max(0, pool.seq - pool_settings(pool.settings).stream_length)
@@ -250,7 +261,7 @@ def listed(settings: PoolSettings, rows: list[BoardRow], now: datetime) -> Itera
     for row in rows:
         if settings.hide_provisional and row.rd > settings.provisional_rd:
             continue
-        if oldest is not None and (row.last_played is None or row.last_played < oldest):
+        if row.last_played is None or (oldest is not None and row.last_played < oldest):
             continue
         yield row.player, settings.score(row.rating, row.rd)
 
@@ -273,7 +284,7 @@ def rating_changed(
     message: dict[str, object] = {
         "specversion": "1.0",
         "id": f"{pool}/{epoch}-{entry.seq}",
-        "source": f"/petard/{pool}",
+        "source": SOURCE,
         "type": EVENT_TYPE,
         "subject": pool,
         "time": format_time(entry.received),

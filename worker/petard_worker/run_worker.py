@@ -38,6 +38,7 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
     name = f"worker-{uuid.uuid4().hex[:8]}"
     redis_url = settings.redis_url.get_secret_value()
     client = connect_redis(redis_url)
+    client.ping()
     warn_about_persistence(client)
     workshop = Workshop(
         client,

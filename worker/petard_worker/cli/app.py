@@ -1,8 +1,10 @@
 """`petard`: all commands under one name."""
 
+from typing import Annotated
+
 import typer
 
-from petard_worker.cli import pools, roles
+from petard_worker.cli import dead, events, local, pools, reads, roles, schema_files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -10,7 +12,40 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A rating service for online games: exactly-once ratings, bombs for those who leave, no gaps.",
 )
-app.command()(roles.migrate)
-app.add_typer(pools.app, name="pool")
-app.command()(roles.worker)
-app.command()(roles.publisher)
+
+TRY, RUN, BRING, LOOK, REPAIR = "Try it", "Run it", "Bring events", "Look", "Repair"
+
+app.command(rich_help_panel=TRY)(local.demo)
+app.command(rich_help_panel=TRY)(local.up)
+app.command(rich_help_panel=RUN)(roles.migrate)
+app.add_typer(pools.app, name="pool", rich_help_panel=RUN)
+app.command(rich_help_panel=RUN)(roles.worker)
+app.command(rich_help_panel=RUN)(roles.publisher)
+app.command(rich_help_panel=BRING)(events.push)
+app.command(rich_help_panel=BRING)(events.simulate)
+app.add_typer(events.import_app, name="import", rich_help_panel=BRING)
+app.add_typer(schema_files.app, name="schema", rich_help_panel=BRING)
+app.command(rich_help_panel=LOOK)(reads.status)
+app.command(rich_help_panel=LOOK)(reads.player)
+app.command(rich_help_panel=LOOK)(reads.leaderboard)
+app.command(rich_help_panel=LOOK)(reads.event)
+app.command(rich_help_panel=LOOK)(reads.preview)
+app.add_typer(dead.app, name="dead", rich_help_panel=REPAIR)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        typer.echo(f"petard {version('petard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Rate games."""

@@ -2,20 +2,31 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from petard_schema.times import format_time
 
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, numbers unrounded.")]
+
+SECONDS_BETWEEN_LINES = 2.0
 
 talk_console = Console(stderr=True, highlight=False)
 
@@ -63,10 +74,46 @@ def talk(message: str) -> None:
     talk_console.print(escape(message))
 
 
+class ProgressBar(Protocol):
+    """What long work tells about itself."""
+
+    def show(self, done: int, total: int | None) -> None:
+        """Say how much is done, and of how much if that is known."""
+        ...
+
+
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Progress]:
-    """Show a progress bar on stderr; without a terminal, nothing moves and nothing is printed."""
+def progress(what: str) -> Iterator[ProgressBar]:
+    """Show how far long work is, on stderr: a bar on a terminal, else a line every few seconds."""
+    if not sys.stderr.isatty():
+        yield ProgressLines(what)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=talk_console, disable=not sys.stderr.isatty()) as bar:
-        bar.add_task(what, total=total)
-        yield bar
+    with Progress(*columns, console=talk_console) as bar:
+        yield TerminalBar(bar, bar.add_task(what, total=None))
+
+
+@dataclass(frozen=True)
+class TerminalBar:
+    """A bar that moves."""
+
+    bar: Progress
+    task: TaskID
+
+    def show(self, done: int, total: int | None) -> None:
+        """Move the bar."""
+        self.bar.update(self.task, completed=done, total=total)
+
+
+@dataclass
+class ProgressLines:
+    """Lines for logs and pipes."""
+
+    what: str
+    said_at: float = field(default_factory=time.monotonic)
+
+    def show(self, done: int, total: int | None) -> None:
+        """Print a line if the last one is a few seconds old."""
+        if time.monotonic() - self.said_at >= SECONDS_BETWEEN_LINES:
+            self.said_at = time.monotonic()
+            talk(f"{self.what}: {done}" + (f" of {total}" if total is not None else ""))

@@ -33,11 +33,12 @@ WANTED = frozenset(("White", "Black", "Result", "Termination", *NAMING, *TIMING)
 _tag = re.compile(r'\s*\[\s*(\w+)\s+"((?:[^"\\]|\\.)*)"\s*\]')
 _careless_tag = re.compile(r'\s*\[\s*(\w+)\s+"(.*)"\s*\]\s*$')
 """One tag on a line of its own, with quotes in its value that nobody escaped."""
+_broken_tag = re.compile(r"\[\s*\w+[\s\]]")
 _escaped = re.compile(r"\\([\"\\])")
 _comment = re.compile("[{;]")
 _date = re.compile(r"(\d{4})[.\-/](\d\d?)[.\-/](\d\d?)\Z", re.ASCII)
 _clock = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?\Z", re.ASCII)
-_own_address = re.compile(r"https?://(www\.)?(lichess\.org/\w{8,12}|chess\.com/[\w/]+/\d+)\Z", re.ASCII)
+_own_address = re.compile(r"https?://(www\.)?(lichess\.org/(\w{8}|\w{12})|chess\.com/[\w/]+/\d+)\Z", re.ASCII)
 """Addresses that belong to one game. Most sites are not: they name a town or a tournament."""
 
 
@@ -102,8 +103,7 @@ def read_tags(lines: Iterable[str]) -> Iterator[Tags | BadRow]:
             tags = tags or Tags(number)
             tags.add(name, value)
         moves = comments.strip(rest, number)
-        # Among tags a line in brackets is a broken tag, not a move.
-        if not moves or (tags is not None and moves.startswith("[")):
+        if not moves or _broken_tag.match(moves):
             continue
         if tags is not None:
             yield tags
@@ -125,6 +125,8 @@ def take_tags(line: str) -> tuple[list[tuple[str, str]], str]:
     rest = line[position:]
     if careless := _careless_tag.match(rest):
         return [*pairs, (careless[1], unescape(careless[2]))], ""
+    if rest.strip()[:1] not in {"", "{", ";"} and (careless := _careless_tag.match(line)):
+        return [(careless[1], unescape(careless[2]))], ""
     return pairs, rest
 
 

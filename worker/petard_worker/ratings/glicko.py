@@ -50,11 +50,22 @@ def predict(r: float, RD: float, r_j: float, RD_j: float) -> float:
 def update(r: float, RD: float, results: list[Result]) -> tuple[float, float]:
     """Return r' and RD' after the results of one period: step 2.
 
-    RD is the deviation after ageing. Neither clamp nor floor is applied here.
+    RD is the deviation after ageing. Neither clamp nor floor is applied here. The sums are `fsum`: Python
+    3.12 changed the bits that `sum` gives, and the order of the results must not matter.
     """
-    inverse_d2 = q * q * sum(g * g * E * (1 - E) for g, E, _ in results)
+    inverse_d2 = q * q * math.fsum(g * g * E * (1 - E) for g, E, _ in results)
+    gain = math.fsum(g * (s - E) for g, E, s in results)
+    return move(r, RD, inverse_d2, gain)
+
+
+def update_once(r: float, RD: float, g: float, E: float, s: float) -> tuple[float, float]:
+    """Return r' and RD' after a period of one result: `update` without the sums."""
+    return move(r, RD, q * q * (g * g * E * (1 - E)), g * (s - E))
+
+
+def move(r: float, RD: float, inverse_d2: float, gain: float) -> tuple[float, float]:
+    """Return r' and RD' from 1/d^2 and the sum of g (s - E)."""
     precision = 1 / (RD * RD) + inverse_d2
-    gain = sum(g * (s - E) for g, E, s in results)
     return r + q / precision * gain, math.sqrt(1 / precision)
 
 
@@ -105,8 +116,8 @@ class Glicko:
         g_a, g_b = g(RD_a), g(RD_b)
         E_a, E_b = E(a.rating, b.rating, g_b), E(b.rating, a.rating, g_a)
         return [
-            self.rated(a.rating, RD_a, [Result(g_b, E_a, s)], a.volatility),
-            self.rated(b.rating, RD_b, [Result(g_a, E_b, 1 - s)], b.volatility),
+            self.rated(a, RD_a, update_once(a.rating, RD_a, g_b, E_a, s), E_a, s),
+            self.rated(b, RD_b, update_once(b.rating, RD_b, g_a, E_b, 1 - s), E_b, 1 - s),
         ]
 
     def rate_field(self, sides: Sequence[GameSide]) -> list[Rated]:
@@ -125,17 +136,20 @@ class Glicko:
                     for j, other in enumerate(sides)
                     if j != i
                 ]
-                rated.append(self.rated(player.rating, RD, results, player.volatility))
+                rated.append(self.rate_period(player, RD, results))
         return rated
 
-    def rated(self, r: float, RD: float, results: list[Result], volatility: float | None) -> Rated:
-        """Return the player after the results, within the pool's limits."""
-        r_new, RD_new = update(r, RD, results)
-        return Rated(
-            rating=min(max(r_new, self.rating_min), self.rating_max),
-            rd=min(max(RD_new, self.rd_floor), self.rd),
-            volatility=volatility,
-            expected=sum(result.E for result in results),
-            actual=sum(result.s for result in results),
-            rd_aged=RD,
-        )
+    def rate_period(self, player: PlayerState, RD: float, results: list[Result]) -> Rated:
+        """Return the player after the results of one period; RD is the player's aged deviation."""
+        expected = math.fsum(result.E for result in results)
+        actual = math.fsum(result.s for result in results)
+        return self.rated(player, RD, update(player.rating, RD, results), expected, actual)
+
+    def rated(
+        self, player: PlayerState, RD: float, new: tuple[float, float], expected: float, actual: float
+    ) -> Rated:
+        """Return the player with the new rating and deviation brought within the pool's limits."""
+        r_new, RD_new = new
+        rating = min(max(r_new, self.rating_min), self.rating_max)
+        rd = min(max(RD_new, self.rd_floor), self.rd)
+        return Rated(rating, rd, player.volatility, expected, actual, RD)

@@ -1,12 +1,16 @@
 """Parameters as data: systems and rule sets are frozen dataclasses whose fields declare their range."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import Field, field, fields
 from typing import Any, NamedTuple, TypeVar
 
 ParameterValue = float | int | bool | str
 T = TypeVar("T")
+
+PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""What a text may be to be a number; `float` alone takes " 5", "1_0" and digits of other scripts."""
 
 
 class Limits(NamedTuple):
@@ -72,13 +76,13 @@ def check(name: str, declared: Field[Any], value: ParameterValue) -> ParameterVa
 
 def as_number(value: ParameterValue, *, whole: bool) -> float | int | None:
     """Return the value as a number, or None when it is none."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (isinstance(value, str) and not PLAIN_NUMBER.fullmatch(value)):
         return None
     try:
-        converted = int(value) if whole and not isinstance(value, float) else float(value)
-    except (ValueError, OverflowError):
+        converted = float(value)
+    except (TypeError, ValueError, OverflowError):  # TypeError: JSON brings null and lists
         return None
-    if not math.isfinite(converted) or (whole and converted != int(converted)):
+    if not math.isfinite(converted) or (whole and not converted.is_integer()):
         return None
     return int(converted) if whole else converted
 

@@ -1,0 +1,78 @@
+"""How the service is doing: backlog, head age, workers, outbox lag, dead letters."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from petard_schema import EventRefused, Keys, parse_event
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.dead_letters import count_letters
+from petard_worker.postgres.pools import list_pools
+from petard_worker.publish import StreamId, last_stream_id
+from petard_worker.rq_worker import QUEUE
+
+
+class PoolStatus(NamedTuple):
+    """One pool: how many events wait, how old the first of them is, what is applied and published."""
+
+    pool: str
+    backlog: int
+    head_age_s: float | None
+    seq: int
+    published_seq: int
+    stopped: str | None
+    dead_letters: Mapping[str, int]
+
+
+class Status(NamedTuple):
+    """All pools, and how many workers are alive."""
+
+    pools: list[PoolStatus]
+    workers: int
+
+
+def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime) -> Status:
+    """Return how the service is doing; reads only, and no clean-up as a side effect."""
+    dead = count_letters(connection, "open")
+    pools = [
+        PoolStatus(
+            pool.name,
+            redis.llen(keys.events(pool.name)),
+            head_age(redis, keys, pool.name, now),
+            pool.seq,
+            published(last_stream_id(redis, keys, pool.name), pool.epoch),
+            pool.stopped,
+            dead.pop(pool.name, {}),
+        )
+        for pool in list_pools(connection)
+    ]
+    orphans = [PoolStatus(name, 0, None, 0, 0, "no such pool", counts) for name, counts in dead.items()]
+    return Status(pools + orphans, count_workers(redis))
+
+
+def head_age(redis: Redis, keys: Keys, pool: str, now: datetime) -> float | None:
+    """Return how many seconds ago the first waiting game ended; None when nothing readable waits."""
+    raw = cast("bytes | None", redis.lindex(keys.events(pool), 0))
+    if raw is None:
+        return None
+    try:
+        return max(0.0, (now - parse_event(raw).time).total_seconds())
+    except EventRefused:
+        return None
+
+
+def published(last: StreamId, epoch: int) -> int:
+    """Return how far the pool is published; a stream of another epoch is not published at all."""
+    return last.seq if last.epoch == epoch else 0
+
+
+def count_workers(redis: Redis) -> int:
+    """Return how many workers have reported within their time to live."""
+    names = cast("set[bytes]", redis.smembers(f"rq:workers:{QUEUE}"))
+    try:
+        return sum(redis.exists(name) for name in names)
+    except ResponseError:
+        return 0
