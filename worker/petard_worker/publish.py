@@ -8,6 +8,7 @@ active, by an advisory lock on its own session; the others wait.
 
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,13 +34,12 @@ CHUNK = 500
 CHECK_SECONDS = 1.0
 BOARD_CHUNK = 5_000
 BOARD_REFRESH_SECONDS = 600.0
+FRESH_BOARD_MS = 60_000
+"""A board that was never put in place, because its publisher was killed, is gone after this."""
 EVENT_TYPE = "petard.rating.changed.v1"
 SOURCE = "/petard"
 
-# KEYS: stream, leaderboard. ARGV: expected last id, stream length, number of entries, then id and event of
-# each, number of players to list, then score and player of each, then the players to leave out.
-# Answers the stream's last id; appended if it is the last id of the batch.
-APPEND = """
+LAST_ID = """
 local last = '0-0'
 if redis.call('EXISTS', KEYS[1]) == 1 then
     local info = redis.call('XINFO', 'STREAM', KEYS[1])
@@ -47,6 +47,14 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
         if info[i] == 'last-generated-id' then last = info[i + 1] end
     end
 end
+"""
+
+# KEYS: stream, leaderboard. ARGV: expected last id, stream length, number of entries, then id and event of
+# each, number of players to list, then score and player of each, then the players to leave out.
+# Answers the stream's last id; appended if it is the last id of the batch.
+APPEND = (
+    LAST_ID
+    + """
 if last ~= ARGV[1] then return {0, last} end
 local at = 4
 for _ = 1, tonumber(ARGV[3]) do
@@ -63,6 +71,27 @@ end
 for i = at, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
 return {1, last}
 """
+)
+
+# KEYS: stream, new board, leaderboard. ARGV: expected last id. Puts the new board in the place of the old one.
+# Refused when the stream has gone on: another publisher took over, and what it has put on the board since
+# would be lost.
+PLACE_BOARD = (
+    LAST_ID
+    + """
+if last ~= ARGV[1] then
+    redis.call('DEL', KEYS[2])
+    return 0
+end
+if redis.call('EXISTS', KEYS[2]) == 0 then
+    redis.call('DEL', KEYS[3])
+    return 1
+end
+redis.call('RENAME', KEYS[2], KEYS[3])
+redis.call('PERSIST', KEYS[3])
+return 1
+"""
+)
 
 
 class StreamId(NamedTuple):
@@ -94,8 +123,6 @@ class Cursor:
     """What must be the stream's last id."""
     seq: int
     """The last ledger entry that is in the stream, or that will not be."""
-    board_seq: int = 0
-    """The leaderboard was rebuilt at this entry; older changes must not overwrite it."""
     board_due: float = 0.0
 
 
@@ -111,6 +138,7 @@ class Publisher:
 
     def __post_init__(self) -> None:
         self._append = self.redis.register_script(APPEND)
+        self._place_board = self.redis.register_script(PLACE_BOARD)
 
     def publish_once(self) -> int:
         """Publish what is new in every pool, up to a chunk each; return how many entries were appended."""
@@ -165,11 +193,7 @@ class Publisher:
         """Append the batch if the stream is where it is expected; return whether, and the last id."""
         settings = pool_settings(pool.settings)
         # An unpunished abandon is no rated event: it puts nobody on the board.
-        latest = {
-            change.player: change
-            for change in changes
-            if change.seq > cursor.board_seq and change.rd_aged is not None
-        }
+        latest = {change.player: change for change in changes if change.rd_aged is not None}
         listed: list[str | int] = []
         left_out: list[str] = []
         for change in latest.values():
@@ -218,22 +242,20 @@ class Publisher:
         return outbox.find_entry(self.connection, pool, last.seq) == (cause["source"], cause["id"])
 
     def rebuild_board(self, pool: PublishedPool, cursor: Cursor) -> None:
-        """Write the whole leaderboard anew, from one snapshot, and put it in place at once."""
+        """Write the whole leaderboard anew, from one snapshot, and put it in place at once.
+
+        The snapshot may be ahead of the stream; entries that are appended later set their players again.
+        """
         settings = pool_settings(pool.settings)
-        seq, rows = outbox.read_board(self.connection, pool.name)
+        scores = dict(listed(settings, outbox.read_board(self.connection, pool.name), datetime.now(UTC)))
         board = self.keys.leaderboard(pool.name)
-        fresh = f"{board}:fresh"
-        scores = dict(listed(settings, rows, datetime.now(UTC)))
-        players = list(scores)
-        self.redis.delete(fresh)
-        for start in range(0, len(players), BOARD_CHUNK):
-            chunk = players[start : start + BOARD_CHUNK]
+        fresh = f"{board}:{uuid.uuid4().hex}"
+        for chunk in chunks(list(scores), BOARD_CHUNK):
             self.redis.zadd(fresh, {player: scores[player] for player in chunk})
-        if scores:
-            self.redis.rename(fresh, board)
-        else:
-            self.redis.delete(board)
-        cursor.board_seq = seq
+            self.redis.pexpire(fresh, FRESH_BOARD_MS)
+        keys = [self.keys.changes(pool.name), fresh, board]
+        if not self._place_board(keys=keys, args=[str(cursor.expected)]):
+            log.warning("board_refused", pool=pool.name, expected=str(cursor.expected))
         cursor.board_due = time.monotonic() + (
             BOARD_REFRESH_SECONDS if settings.hide_inactive_days else float("inf")
         )
@@ -248,6 +270,11 @@ def last_stream_id(redis_client: Redis, keys: Keys, pool: str) -> StreamId:
             raise
         return NOTHING
     return StreamId.parse(info["last-generated-id"])
+
+
+def chunks(players: list[str], size: int) -> Iterator[list[str]]:
+    """Yield the players in lists of at most `size`."""
+    return (players[start : start + size] for start in range(0, len(players), size))
 
 
 def refill_from(pool: PublishedPool) -> int:

@@ -16,8 +16,8 @@ from petard_worker.postgres.boards import BoardLine
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.fates import Fate, find_fates
 from petard_worker.postgres.pools import Pool, list_pools
-from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.publish import as_change
+from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.settings import load_settings
 from petard_worker.waiting import find_waiting, unknown
 
@@ -151,13 +151,16 @@ def event(id: str, json: JsonOption = False) -> None:  # noqa: A002 - the name p
         with redis_client(settings) as client:
             fates = [find_waiting(client, Keys(settings.key_prefix), names, id) or unknown(id)]
     if json:
-        first, *others = (
-            {**fate._asdict(), "changes": [as_change(c) for c in fate.changes]} for fate in fates
-        )
+        first, *others = (as_facts(fate) for fate in fates)
         print_json({**first, "others": others} if others else first)
         return
     for fate in fates:
         print_fate(fate)
+
+
+def as_facts(fate: Fate) -> dict[str, object]:
+    """Return a fate as plain objects, its changes as they are published."""
+    return {**fate._asdict(), "changes": [as_change(change) for change in fate.changes]}
 
 
 def print_fate(fate: Fate) -> None:

@@ -91,13 +91,8 @@ def find_entry(connection: Connection, pool: str, seq: int) -> tuple[str, str] |
     return cast("tuple[str, str] | None", connection.execute(sql, {"pool": pool, "seq": seq}).fetchone())
 
 
-def read_board(connection: Connection, pool: str) -> tuple[int, list[BoardRow]]:
-    """Return all players of the pool, and the seq of the ledger entry they stand at: one snapshot."""
-    sql = """
-        SELECT pool.seq, rating.player, rating.rating, rating.rd, rating.last_played
-        FROM petard.pool AS pool LEFT JOIN petard.rating AS rating ON rating.pool = pool.name
-        WHERE pool.name = %(pool)s
-    """
-    rows = connection.execute(sql, {"pool": pool}, binary=True).fetchall()
-    seq = cast("int", rows[0][0]) if rows else 0
-    return seq, [BoardRow(*cast("BoardRow", row[1:])) for row in rows if row[1] is not None]
+def read_board(connection: Connection, pool: str) -> list[BoardRow]:
+    """Return all players of the pool, as they were at one moment."""
+    sql = "SELECT player, rating, rd, last_played FROM petard.rating WHERE pool = %(pool)s"
+    rows = connection.execute(sql, {"pool": pool}, binary=True)
+    return [BoardRow(*cast("BoardRow", row)) for row in rows]

@@ -1,8 +1,6 @@
 -- The whole pipeline: pools, the ledger, ratings, changes, dead letters, and who may touch them.
 -- Every key and every join carries the pool: a pool can move to its own server.
 
--- squawk-ignore-file prefer-bigint-over-int, prefer-identity -- whole tables are new: nothing is locked or rewritten
-
 CREATE TABLE petard.pool (
     name        text        NOT NULL,
     system      text        NOT NULL,

@@ -1,0 +1,87 @@
+"""Columns of values in the form in which Postgres takes arrays: binary, and made in one go.
+
+A batch is written by a few statements that unnest one array per column. psycopg makes such arrays too, but it
+looks at every element's type, and at thousands of numbers a batch that was a quarter of a worker's time.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from struct import Struct
+
+import psycopg
+from psycopg.adapt import Buffer, Dumper
+from psycopg.pq import Format
+
+# OIDs of the elements' types; they are part of Postgres' protocol and never change.
+BOOL, BYTEA, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 17, 20, 23, 25, 701, 1184
+
+_head = Struct("!iiIii").pack
+_no_elements = Struct("!iiI").pack
+_length = Struct("!i").pack
+_float8 = Struct("!id").pack
+_int4 = Struct("!ii").pack
+_int8 = Struct("!iq").pack
+
+_NULL = _length(-1)
+_BOOLEANS = {True: b"\x00\x00\x00\x01\x01", False: b"\x00\x00\x00\x01\x00"}
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Column(bytes):
+    """One column of a batch; give it to a statement as `%(name)b::type[]`."""
+
+    __slots__ = ()
+
+
+def texts(values: Iterable[str | None]) -> Column:
+    """Return a column of type text."""
+    encoded = [None if value is None else value.encode() for value in values]
+    return _column(TEXT, [_NULL if text is None else _length(len(text)) + text for text in encoded])
+
+
+def float8s(values: Iterable[float | None]) -> Column:
+    """Return a column of type float8: the very bits."""
+    return _column(FLOAT8, [_NULL if value is None else _float8(8, value) for value in values])
+
+
+def int4s(values: Iterable[int]) -> Column:
+    """Return a column of type integer; raises struct.error beyond 32 bits."""
+    return _column(INT4, [_int4(4, value) for value in values])
+
+
+def int8s(values: Iterable[int]) -> Column:
+    """Return a column of type bigint."""
+    return _column(INT8, [_int8(8, value) for value in values])
+
+
+def booleans(values: Iterable[bool]) -> Column:
+    """Return a column of type boolean."""
+    return _column(BOOL, [_BOOLEANS[value] for value in values])
+
+
+def timestamps(values: Iterable[datetime | None]) -> Column:
+    """Return a column of type timestamptz."""
+    return _column(
+        TIMESTAMPTZ,
+        [_NULL if value is None else _int8(8, (value - _EPOCH) // _MICROSECOND) for value in values],
+    )
+
+
+def _column(oid: int, elements: Sequence[bytes]) -> Column:
+    if not elements:
+        return Column(_no_elements(0, 0, oid))
+    return Column(_head(1, 0, oid, len(elements), 1) + b"".join(elements))
+
+
+class _ColumnDumper(Dumper):
+    """Sends a column as it is; its type is left to the cast that stands in the statement."""
+
+    format = Format.BINARY
+    oid = 0
+
+    def dump(self, obj: Column) -> Buffer:
+        return obj
+
+
+psycopg.adapters.register_dumper(Column, _ColumnDumper)
