@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 import redis
@@ -28,6 +29,10 @@ from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.migrate import migrate
 from petard_worker.redis_client import connect_redis
 from petard_worker.settings import Settings
+
+# On a busy machine an example may take any time; pytest's own timeout still holds.
+hypothesis.settings.register_profile("petard", deadline=None)
+hypothesis.settings.load_profile("petard")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -86,3 +86,11 @@ def test_quiet_batch_passes_even_after_too_many_failures() -> None:
 
     # The pool was stopped and resumed: what goes well must not stop it again.
     breaker.check("p", [FINE] * 10)
+
+
+def test_pool_that_was_stopped_and_resumed_starts_with_a_clean_slate() -> None:
+    breaker = breaker_that_saw([OURS] * 49)
+    with pytest.raises(BreakerTrippedError):
+        breaker.check("p", [OURS])
+
+    breaker.check("p", [OURS] * 49)

@@ -10,14 +10,15 @@ Nothing is sent from inside the transaction. Killed before COMMIT, the batch is 
 between COMMIT and trim, the next drain finds every event counted and only trims.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import psycopg
 import structlog
 
 from petard_schema import DeadReason, EventRefused
-from petard_worker.batch import Arrival, Batch, EventKey, History, read_arrival
+from petard_worker.batch import Arrival, Batch, Entry, EventKey, History, changes_of, read_arrival
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import players_of
 from petard_worker.intake import Intake
@@ -44,107 +45,165 @@ class PoolStoppedError(Exception):
 
 
 NOTHING = Applied(0)
+NO_HISTORY = History({}, {}, {})
+
+PART = 250
+"""Events that are folded and sent at a time, while the server writes those before them."""
+
+# What Postgres says of a single event: of its values, its keys, its size, or by a trigger of the operator's.
+REFUSED_BY_POSTGRES = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.errors.RaiseException,
+)
 
 
 def apply_batch(connection: Connection, intake: Intake, breaker: Breaker, limit: int) -> Applied:
     """Apply up to `limit` events from the head of the pool's list and return what came of them.
 
-    Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; psycopg.DataError or
-    psycopg.IntegrityError when Postgres refuses what one of the events would write; other psycopg errors
-    when Postgres cannot be reached or is busy. Whatever is raised, nothing was applied and nothing left the
+    Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; one of
+    REFUSED_BY_POSTGRES when Postgres refuses what one of the events would write; other psycopg errors when
+    Postgres cannot be reached or is busy. Whatever is raised, nothing was applied and nothing left the
     list.
     """
-    seen = intake.peek(limit)
-    if not seen:
+    if not intake.has_work(limit):
         return NOTHING
-    parsed = {raw: read_arrival(raw) for raw in seen}
+    # A pipeline: nothing waits for an answer that it does not need, so the server writes while we fold and
+    # parse. On leaving the transaction every answer is waited for, and that of COMMIT last.
+    with stop_when_tripped(connection, intake.pool), connection.pipeline(), connection.transaction():
+        locked = pools.lock_pool(connection, intake.pool)
+        # Between the first look and the lock another drain may have applied and trimmed.
+        arrivals = intake.read(limit)
+        applied, outcomes = take(connection, intake.pool, locked, arrivals, breaker)
+        intake.read_ahead(limit)
+    breaker.record(intake.pool, outcomes)
+    trim(intake, [arrival.raw for arrival in arrivals])
+    return applied
+
+
+def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker) -> Applied:
+    """Apply the event at the head, or make a dead letter of it when Postgres refuses to store it.
+
+    Both under one lock: the event that is buried is the one that was refused. Raises as apply_batch does; a
+    refusal only when not even the dead letter can be stored.
+    """
+    with stop_when_tripped(connection, intake.pool), connection.transaction():
+        locked = pools.lock_pool(connection, intake.pool)
+        head = intake.peek(1)
+        try:
+            with connection.transaction():
+                arrivals = [read_arrival(raw) for raw in head]
+                applied, outcomes = take(connection, intake.pool, locked, arrivals, breaker)
+        except REFUSED_BY_POSTGRES as error:
+            breaker.check(intake.pool, [True])
+            applied, outcomes = bury_all(connection, intake.pool, head, refusal_of(error)), [True]
+            log.warning("event_refused_by_postgres", pool=intake.pool, error=str(error).strip())
+    breaker.record(intake.pool, outcomes)
+    trim(intake, head)
+    return applied
+
+
+@contextmanager
+def stop_when_tripped(connection: Connection, pool: str) -> Iterator[None]:
+    """Stop the pool when the breaker trips, after the transaction was rolled back."""
     try:
-        with connection.transaction():
-            locked = pools.lock_pool(connection, intake.pool)
-            # Between the first look and the lock another drain may have applied and trimmed.
-            entries = intake.peek(limit)
-            arrivals = [parsed.get(raw) or read_arrival(raw) for raw in entries]
-            if locked is None:
-                applied = bury_all(connection, intake.pool, arrivals)
-            else:
-                applied = apply_arrivals(connection, locked, arrivals, breaker)
+        yield
     except BreakerTrippedError as tripped:
-        pools.stop_pool(connection, intake.pool, str(tripped))
+        pools.stop_pool(connection, pool, str(tripped))
         raise PoolStoppedError(str(tripped)) from None
+
+
+def trim(intake: Intake, entries: Sequence[bytes]) -> None:
+    """Take committed entries off the list."""
     if entries and not intake.trim(entries):
         # Another drain trimmed first, or Redis lost the list: the events have counted, so nothing is lost.
         log.warning("trim_refused", pool=intake.pool, events=len(entries))
-    return applied
+
+
+def take(
+    connection: Connection,
+    pool: str,
+    locked: LockedPool | None,
+    arrivals: Sequence[Arrival],
+    breaker: Breaker,
+) -> tuple[Applied, Sequence[bool]]:
+    """Apply the arrivals, or make dead letters of them when there is no such pool.
+
+    Returns also what the breaker is to record once this is committed.
+    """
+    if locked is not None:
+        return apply_arrivals(connection, locked, arrivals, breaker)
+    refused = EventRefused(DeadReason.UNKNOWN_POOL, f"there is no pool {pool!r}: create it, then replay")
+    return bury_all(connection, pool, [arrival.raw for arrival in arrivals], refused), ()
 
 
 def apply_arrivals(
     connection: Connection, locked: LockedPool, arrivals: Sequence[Arrival], breaker: Breaker
-) -> Applied:
-    """Fold the arrivals and write what came of them; the pool's row is locked."""
+) -> tuple[Applied, Sequence[bool]]:
+    """Fold the arrivals and write what came of them; the pool's row is locked.
+
+    In a pipeline the writes are on their way when this returns: an error of theirs comes up at the latest
+    when the transaction ends.
+    """
     pool = locked.pool
     if pool.stopped is not None:
         raise PoolStoppedError(pool.stopped)
     rules = pool_rules(pool.system, pool.parameters)
-    history = load_history(connection, pool.name, arrivals)
-    batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, history)
-    batch.fold(arrivals)
+    batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY)
+    parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
+    # Everything is asked for at once, and folded while the answers come in.
+    histories = [ask_history(connection, pool.name, part) for part in parts]
+    for part, history in zip(parts, histories, strict=True):
+        written = len(batch.entries)
+        batch.history = history()
+        batch.fold(part)
+        append_entries(connection, pool, batch.entries[written:])
     breaker.check(pool.name, batch.outcomes)
-    write_batch(connection, pool, rules, batch)
-    breaker.record(pool.name, batch.outcomes)
-    return Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
+    finish_batch(connection, pool, rules, batch)
+    applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
+    return applied, batch.outcomes
 
 
-def load_history(connection: Connection, pool: str, arrivals: Sequence[Arrival]) -> History:
-    """Return what is known of the batch's events, games and players."""
+def ask_history(connection: Connection, pool: str, arrivals: Sequence[Arrival]) -> Callable[[], History]:
+    """Ask what is known of the events, games and players; call the answer to wait for it."""
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
     if not events:
-        return History({}, {}, {})
+        return lambda: NO_HISTORY
     names = {player for event in events for player in players_of(event)}
-    return History(
-        ledger.find_events(connection, pool, {EventKey(event.id, event.source) for event in events}),
-        ledger.find_games(connection, pool, {event.data.game for event in events}),
-        players.load_records(connection, pool, names),
-    )
+    keys = {EventKey(event.id, event.source) for event in events}
+    counted = ledger.ask_events(connection, pool, keys)
+    games = ledger.ask_games(connection, pool, {event.data.game for event in events})
+    records = players.ask_records(connection, pool, names)
+    return lambda: History(counted(), games(), records())
 
 
-def write_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Batch) -> None:
-    """Write the ledger, the changes, the ratings, the dead letters and the pool's new seq."""
+def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry]) -> None:
+    """Write ledger entries and the changes they made."""
+    if entries:
+        ledger.append_entries(connection, pool.name, pool.version, entries)
+        players.append_changes(connection, pool.name, changes_of(entries))
+
+
+def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Batch) -> None:
+    """Write the ratings, the dead letters and the pool's new seq."""
     if batch.refusals:
         letters = [dead_letters.dead_letter(refusal.raw, refusal.refused) for refusal in batch.refusals]
         dead_letters.bury(connection, pool.name, letters)
-    if not batch.entries:
-        return
-    ledger.append_entries(connection, pool.name, pool.version, batch.entries)
-    players.append_changes(connection, pool.name, batch.changes())
-    players.save_records(connection, pool.name, batch.records, rules.bombs.cap)
-    pools.advance_pool(connection, pool.name, batch.seq, batch.newest)
+    if batch.entries:
+        players.save_records(connection, pool.name, batch.records, rules.bombs.cap)
+        pools.advance_pool(connection, pool.name, batch.seq, batch.newest)
 
 
-def bury_all(connection: Connection, pool: str, arrivals: Sequence[Arrival]) -> Applied:
-    """Make dead letters of everything that was pushed to a pool that does not exist."""
-    refused = EventRefused(DeadReason.UNKNOWN_POOL, f"there is no pool {pool!r}: create it, then replay")
-    letters = [dead_letters.dead_letter(arrival.raw, refused) for arrival in arrivals]
+def bury_all(connection: Connection, pool: str, events: Sequence[bytes], refused: EventRefused) -> Applied:
+    """Make dead letters of all these events, for the same reason."""
+    letters = [dead_letters.dead_letter(raw, refused) for raw in events]
     if letters:
         dead_letters.bury(connection, pool, letters)
-    return Applied(len(arrivals), dead=len(letters))
+    return Applied(len(events), dead=len(letters))
 
 
-def bury_head(connection: Connection, intake: Intake, breaker: Breaker, error: psycopg.Error) -> Applied:
-    """Make a dead letter of the event at the head, which Postgres refuses to store; the rest may go on.
-
-    Raises PoolStoppedError when it is one too many.
-    """
+def refusal_of(error: psycopg.Error) -> EventRefused:
+    """Return the reason for an event that Postgres refused to store."""
     detail = f"{type(error).__name__}: {error.diag.message_primary}"
-    refused = EventRefused(DeadReason.INTERNAL_ERROR, detail)
-    try:
-        breaker.check(intake.pool, [True])
-    except BreakerTrippedError as tripped:
-        pools.stop_pool(connection, intake.pool, str(tripped))
-        raise PoolStoppedError(str(tripped)) from None
-    with connection.transaction():
-        pools.lock_pool(connection, intake.pool)
-        head = intake.peek(1)
-        dead_letters.bury(connection, intake.pool, [dead_letters.dead_letter(raw, refused) for raw in head])
-    intake.trim(head)
-    breaker.record(intake.pool, [True] * len(head))
-    return Applied(len(head), dead=len(head))
+    return EventRefused(DeadReason.INTERNAL_ERROR, detail)

@@ -182,7 +182,12 @@ class Batch:
 
     def changes(self) -> Sequence[tuple[int, PlayerChange]]:
         """Return all changes with the seq of their entries."""
-        return [(entry.seq, change) for entry in self.entries for change in entry.verdict.changes]
+        return changes_of(self.entries)
+
+
+def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:
+    """Return the changes that entries made, with their seqs."""
+    return [(entry.seq, change) for entry in entries for change in entry.verdict.changes]
 
 
 def check_same_body(counted: str, raw: bytes) -> None:

@@ -16,14 +16,15 @@ QUEUED_MS = 5_000
 WORKING_MS = 3_000
 """How long a bell answers for a drain that has stopped renewing it: a dead one is replaced after that."""
 
-# Keeps the bell if it is ours or nobody's; 0 means that another drain answers for the pool.
+# Keeps the bell if it is ours or nobody's; 0 means that another drain answers for the pool. What is no string
+# is nobody's: SET replaces it.
 HOLD = """
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 0 end
+local owner = redis.pcall('GET', KEYS[1])
+if type(owner) == 'string' and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+RELEASE = "if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,15 @@ class Breaker:
             recent.append(failure)
             in_a_row = in_a_row + 1 if failure else 0
             if in_a_row >= IN_A_ROW:
-                raise BreakerTrippedError(f"{in_a_row} events in a row failed by exceptions of our own")
+                raise self.trip(pool, f"{in_a_row} events in a row failed by exceptions of our own")
             if sum(recent) > MOST_IN_WINDOW:
-                raise BreakerTrippedError(
-                    f"{sum(recent)} of the last {len(recent)} events failed by exceptions of our own"
-                )
+                what = f"{sum(recent)} of the last {len(recent)} events failed by exceptions of our own"
+                raise self.trip(pool, what)
+
+    def trip(self, pool: str, what: str) -> BreakerTrippedError:
+        """Forget the pool, so that it can go on when somebody resumes it, and return the error to raise."""
+        self._recent.pop(pool, None)
+        return BreakerTrippedError(what)
 
     def record(self, pool: str, failed: Sequence[bool]) -> None:
         """Remember outcomes that were committed."""

@@ -14,7 +14,7 @@ import structlog
 from redis import Redis
 
 from petard_schema import Keys
-from petard_worker.bell import QUEUED_MS
+from petard_worker.bell import QUEUED_MS, RELEASE
 from petard_worker.jobs import DRAIN, new_drain_id
 from petard_worker.rq_worker import JsonQueue, enqueue_job
 
@@ -27,6 +27,9 @@ IDLE_SECONDS = 0.25
 BUSY_FOR_SECONDS = 2.0
 SCAN_COUNT = 1_000
 MAX_POOL_IN_KEY = 200
+# Anybody who may push may also poke with any name. What is forgotten here is found again by the scan.
+MOST_POOLS = 10_000
+MOST_POKES = 1_000
 
 # Takes or renews the lease; 0 means that another dispatcher is the active one.
 LEAD = """
@@ -43,8 +46,8 @@ local rung = {}
 for i = 2, #KEYS, 2 do
     local events, bell, id = KEYS[i], KEYS[i + 1], ARGV[i / 2 + 1]
     if redis.call('TYPE', events).ok == 'list' then
-        local owner = redis.call('GET', bell)
-        if not owner then
+        local owner = redis.pcall('GET', bell)
+        if type(owner) ~= 'string' then
             redis.call('SET', bell, id, 'PX', ARGV[1])
             rung[#rung + 1] = i / 2
         elseif redis.call('LPOS', KEYS[1], owner) then
@@ -69,6 +72,7 @@ class Dispatcher:
         self.leading = False
         self._cursor = 0
         self._lead = client.register_script(LEAD)
+        self._resign = client.register_script(RELEASE)
         self._ring = client.register_script(RING)
         self._pokes = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
 
@@ -99,6 +103,8 @@ class Dispatcher:
 
     def dispatch_once(self) -> int:
         """Look for lists once, ring where nobody answers, and return how many drains were queued."""
+        if len(self.pools) > MOST_POOLS:
+            self.pools.clear()
         self.discover()
         return self.ring()
 
@@ -135,10 +141,9 @@ class Dispatcher:
         while self._cursor:
             self.discover()
 
-    def waiting(self) -> bool:
-        """Return whether events wait in any known pool."""
-        keys = [self.keys.events(pool) for pool in self.pools]
-        return bool(keys) and bool(self.redis.exists(*keys))
+    def waiting(self) -> int:
+        """Return how many events wait in all known pools."""
+        return sum(self.redis.llen(self.keys.events(pool)) for pool in self.pools)
 
     def rename(self, key: bytes, name: str) -> bool:
         """Give a list whose name no job could carry a readable one, so that its events are not stuck."""
@@ -151,7 +156,9 @@ class Dispatcher:
         if not self._pokes.subscribed:
             self._pokes.subscribe(self.keys.pushed())
         message = self._pokes.get_message(timeout=seconds)
-        while message is not None:
+        for _ in range(MOST_POKES):  # the lease must be kept, however fast they come
+            if message is None:
+                return
             pool = cast("bytes", message["data"])
             if isinstance(pool, bytes) and readable(pool).encode() == pool:
                 self.pools.add(pool.decode())
@@ -161,7 +168,7 @@ class Dispatcher:
         """Let another dispatcher take over at once."""
         try:
             if self.leading:
-                self.redis.delete(self.keys.dispatcher())
+                self._resign(keys=[self.keys.dispatcher()], args=[self.name])
             self._pokes.close()
         except redis.RedisError:
             log.info("lease_left_to_expire", worker=self.name)

@@ -8,6 +8,7 @@ from redis import Redis
 from redis.commands.core import Script
 
 from petard_schema import Keys
+from petard_worker.batch import Arrival, read_arrival
 
 # Trims the batch only if the head of the list still is that batch, element for element. Whoever else was at
 # work meanwhile: everything this removes has been committed. The first and last element alone would not do,
@@ -31,13 +32,34 @@ class Intake:
     keys: Keys
     pool: str
     _trim: Script = field(init=False, repr=False, compare=False)
+    _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Events that were parsed and not yet applied."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_trim", self.redis.register_script(TRIM))
 
-    def peek(self, limit: int) -> list[bytes]:
-        """Return up to `limit` events at the head, oldest first, and leave them there."""
-        return cast("list[bytes]", self.redis.lrange(self.keys.events(self.pool), 0, limit - 1))
+    def peek(self, limit: int, skip: int = 0) -> list[bytes]:
+        """Return up to `limit` events behind the first `skip`, oldest first, and leave them there."""
+        return cast("list[bytes]", self.redis.lrange(self.keys.events(self.pool), skip, skip + limit - 1))
+
+    def read(self, limit: int) -> list[Arrival]:
+        """Return up to `limit` events at the head, parsed; what was parsed before is not parsed again."""
+        entries = self.peek(limit)
+        self._parse(entries)
+        return [self._parsed[raw] for raw in entries]
+
+    def read_ahead(self, limit: int) -> None:
+        """Parse up to `limit` events behind the first `limit`, and forget those."""
+        self._parse(self.peek(limit, skip=limit))
+
+    def has_work(self, limit: int) -> bool:
+        """Return whether events wait, as far as can be known without a lock; they are parsed then."""
+        return bool(self._parsed or self.read(limit))
+
+    def _parse(self, entries: Sequence[bytes]) -> None:
+        known = {raw: self._parsed.get(raw) or read_arrival(raw) for raw in entries}
+        self._parsed.clear()
+        self._parsed.update(known)
 
     def trim(self, batch: Sequence[bytes]) -> bool:
         """Remove the batch if it still is the head of the list; call it only after its commit."""

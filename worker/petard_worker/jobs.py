@@ -17,10 +17,18 @@ import redis
 import structlog
 
 from petard_schema import Keys, parse_event
-from petard_worker.apply import Applied, PoolStoppedError, apply_batch, bury_head
+from petard_worker.apply import (
+    REFUSED_BY_POSTGRES,
+    Applied,
+    PoolStoppedError,
+    apply_batch,
+    apply_or_bury_head,
+)
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.postgres.connect import RoleMissingError
+from petard_worker.postgres.migrate import SchemaMismatchError
 from petard_worker.postgres.session import Session
 from petard_worker.rq_worker import Jobs, JsonQueue, enqueue_job
 
@@ -62,7 +70,8 @@ def submit_event(event: str | Mapping[str, object], *, workshop: Workshop) -> No
 
     Raises EventRefused when it is not an event.
     """
-    raw = (event if isinstance(event, str) else json.dumps(event)).encode()
+    # A lone surrogate is refused like every other text that is no JSON.
+    raw = (event if isinstance(event, str) else json.dumps(event)).encode(errors="surrogatepass")
     parsed = parse_event(raw)
     workshop.redis.rpush(workshop.keys.events(parsed.data.pool), raw)
     workshop.redis.publish(workshop.keys.pushed(), parsed.data.pool)
@@ -110,7 +119,10 @@ class Drain:
         except PoolStoppedError as stopped:
             # The bell stays until it expires, so that a stopped pool is not rung again and again.
             log.error("pool_stopped", pool=self.pool, reason=str(stopped))  # noqa: TRY400 - nothing to trace
-        except redis.ConnectionError as error:
+        except (SchemaMismatchError, RoleMissingError) as error:
+            # For the operator to put right: the events wait, and the next drain looks again.
+            log.error("database_unusable", pool=self.pool, reason=str(error))  # noqa: TRY400
+        except (redis.ConnectionError, redis.TimeoutError) as error:
             # Nothing is lost: the list keeps what was not trimmed, and the sweep rings again.
             log.warning("drain_interrupted", pool=self.pool, error=str(error))
 
@@ -120,12 +132,16 @@ class Drain:
         started = time.monotonic()
         try:
             connection = self.workshop.session.open()
-            applied = apply_batch(connection, self.intake, self.workshop.breaker, limit)
-        except (psycopg.DataError, psycopg.IntegrityError) as error:
-            self.narrow_down(limit, error)
-            return True
+            if self.suspect == 1:
+                applied = apply_or_bury_head(connection, self.intake, self.workshop.breaker)
+            else:
+                applied = apply_batch(connection, self.intake, self.workshop.breaker, limit)
         except psycopg.Error as error:
-            self.wait_for_postgres(error)
+            if isinstance(error, REFUSED_BY_POSTGRES) and self.suspect != 1:
+                # Halve the batch around the event, until it stands alone at the head.
+                self.suspect = min(limit, self.intake.waiting())
+            else:
+                self.wait_for_postgres(error)
             return True
         self.failures = 0
         self.suspect = max(0, self.suspect - applied.events)
@@ -139,15 +155,6 @@ class Drain:
         if applied.events:
             took_ms = round((time.monotonic() - started) * 1000, 1)
             log.info("batch_applied", pool=self.pool, took_ms=took_ms, **applied._asdict())
-
-    def narrow_down(self, limit: int, error: psycopg.Error) -> None:
-        """Halve the batch around an event that Postgres refuses; alone, it becomes a dead letter."""
-        if limit > 1:
-            self.suspect = min(limit, self.intake.waiting())
-            return
-        log.warning("event_refused_by_postgres", pool=self.pool, error=str(error))
-        bury_head(self.workshop.session.open(), self.intake, self.workshop.breaker, error)
-        self.suspect = 0
 
     def wait_for_postgres(self, error: psycopg.Error) -> None:
         """Wait a little longer every time, with jitter, and come back at once when stopped."""

@@ -9,24 +9,28 @@ active, by an advisory lock on its own session; the others wait.
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, cast
 
+import psycopg
 import redis
 import structlog
+from pydantic import ValidationError
 from redis import Redis
 
-from petard_schema import Keys
+from petard_schema import Keys, RatingChanged
+from petard_schema.envelope import read_traceparent
 from petard_schema.times import format_time
 from petard_worker.pool_settings import PoolSettings, pool_settings
 from petard_worker.postgres import outbox
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.outbox import BoardRow, OutboxChange, OutboxEntry
 from petard_worker.postgres.pools import PublishedPool, list_published, raise_epoch
+from petard_worker.ratings.parameters import ParameterValue
 
 log = structlog.get_logger()
 
@@ -55,7 +59,7 @@ end
 APPEND = (
     LAST_ID
     + """
-if last ~= ARGV[1] then return {0, last} end
+if last ~= ARGV[1] then return last end
 local at = 4
 for _ = 1, tonumber(ARGV[3]) do
     last = redis.call('XADD', KEYS[1], ARGV[at], 'event', ARGV[at + 1])
@@ -69,13 +73,13 @@ for _ = 1, listed do
     at = at + 2
 end
 for i = at, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
-return {1, last}
+return last
 """
 )
 
-# KEYS: stream, new board, leaderboard. ARGV: expected last id. Puts the new board in the place of the old one.
-# Refused when the stream has gone on: another publisher took over, and what it has put on the board since
-# would be lost.
+# KEYS: stream, new board, leaderboard. ARGV: expected last id. Puts the new board in the old one's place, but
+# not when the stream has gone on: another publisher took over, and what it has put on the board since would
+# be lost.
 PLACE_BOARD = (
     LAST_ID
     + """
@@ -124,6 +128,9 @@ class Cursor:
     seq: int
     """The last ledger entry that is in the stream, or that will not be."""
     board_due: float = 0.0
+    board_settings: Mapping[str, ParameterValue] = field(default_factory=dict)
+    board_seq: int = 0
+    """The board is no older than this entry: what is appended up to it must not set players back."""
 
 
 @dataclass
@@ -135,6 +142,8 @@ class Publisher:
     keys: Keys
     cursors: dict[str, Cursor] = field(default_factory=dict)
     _checked: float = 0.0
+    _set_aside: set[str] = field(default_factory=set)
+    """Pools that could not be published; tried again at the next check."""
 
     def __post_init__(self) -> None:
         self._append = self.redis.register_script(APPEND)
@@ -143,23 +152,35 @@ class Publisher:
     def publish_once(self) -> int:
         """Publish what is new in every pool, up to a chunk each; return how many entries were appended."""
         pools = list_published(self.connection)
-        if time.monotonic() - self._checked > CHECK_SECONDS:
-            self.check_redis(pools)
+        checking = time.monotonic() - self._checked > CHECK_SECONDS
+        if checking:
             self._checked = time.monotonic()
-        return sum(self.publish_pool(pool) for pool in pools)
+            self._set_aside.clear()
+        return sum(self.try_pool(pool, checking) for pool in pools if pool.name not in self._set_aside)
 
-    def check_redis(self, pools: list[PublishedPool]) -> None:
-        """Forget the cursor of every pool whose stream or board is not as we left it: Redis lost data."""
-        for pool in pools:
-            cursor = self.cursors.get(pool.name)
-            if cursor is None:
-                continue
-            lost_board = cursor.seq > 0 and not self.redis.exists(self.keys.leaderboard(pool.name))
-            if self.last_id(pool.name) != cursor.expected:
-                log.warning("stream_not_as_left", pool=pool.name, expected=str(cursor.expected))
-                del self.cursors[pool.name]
-            elif lost_board or time.monotonic() > cursor.board_due:
-                self.rebuild_board(pool, cursor)
+    def try_pool(self, pool: PublishedPool, checking: bool) -> int:
+        """Publish one pool; one whose keys cannot be written holds up no other."""
+        try:
+            if checking:
+                self.check_redis(pool)
+            return self.publish_pool(pool)
+        except (redis.ResponseError, psycopg.DataError) as error:
+            log.error("pool_not_published", pool=pool.name, error=str(error).strip())  # noqa: TRY400
+            self.cursors.pop(pool.name, None)
+            self._set_aside.add(pool.name)
+            return 0
+
+    def check_redis(self, pool: PublishedPool) -> None:
+        """Forget the pool's cursor if its stream is not as we left it; rebuild a board that is not."""
+        cursor = self.cursors.get(pool.name)
+        if cursor is None:
+            return
+        lost_board = cursor.seq > 0 and not self.redis.exists(self.keys.leaderboard(pool.name))
+        if self.last_id(pool.name) != cursor.expected:
+            log.warning("stream_not_as_left", pool=pool.name, expected=str(cursor.expected))
+            del self.cursors[pool.name]
+        elif lost_board or cursor.board_settings != pool.settings or time.monotonic() > cursor.board_due:
+            self.rebuild_board(pool, cursor)
 
     def publish_pool(self, pool: PublishedPool) -> int:
         """Append the next chunk of one pool's entries, if there are any; return how many."""
@@ -174,8 +195,8 @@ class Publisher:
         changes = outbox.read_changes(self.connection, pool.name, cursor.seq, entries[-1].seq)
         ids = [StreamId(cursor.epoch, entry.seq) for entry in entries]
         events = render(pool.name, cursor.epoch, entries, changes)
-        appended, last = self.append(pool, cursor, list(zip(ids, events, strict=True)), changes)
-        if not appended:
+        last = self.append(pool, cursor, list(zip(ids, events, strict=True)), changes)
+        if last != ids[-1]:
             log.warning("append_refused", pool=pool.name, expected=str(cursor.expected), found=str(last))
             del self.cursors[pool.name]
             return 0
@@ -189,11 +210,19 @@ class Publisher:
         cursor: Cursor,
         batch: list[tuple[StreamId, str]],
         changes: list[OutboxChange],
-    ) -> tuple[bool, StreamId]:
-        """Append the batch if the stream is where it is expected; return whether, and the last id."""
+    ) -> StreamId:
+        """Append the batch if the stream is where it is expected; return the stream's last id.
+
+        It is the batch's last id if the batch is in the stream, be it since an earlier try whose answer was
+        lost.
+        """
         settings = pool_settings(pool.settings)
         # An unpunished abandon is no rated event: it puts nobody on the board.
-        latest = {change.player: change for change in changes if change.rd_aged is not None}
+        latest = {
+            change.player: change
+            for change in changes
+            if change.seq > cursor.board_seq and change.rd_aged is not None
+        }
         listed: list[str | int] = []
         left_out: list[str] = []
         for change in latest.values():
@@ -206,8 +235,7 @@ class Publisher:
             arguments += [str(stream_id), event]
         arguments += [len(listed) // 2, *listed, *left_out]
         keys = [self.keys.changes(pool.name), self.keys.leaderboard(pool.name)]
-        appended, last = cast("tuple[int, bytes]", self._append(keys=keys, args=arguments))
-        return bool(appended), StreamId.parse(last)
+        return StreamId.parse(cast("bytes", self._append(keys=keys, args=arguments)))
 
     def synchronise(self, pool: PublishedPool) -> Cursor:
         """Return where to go on, from what the stream says of itself."""
@@ -238,13 +266,13 @@ class Publisher:
         )
         if not newest or StreamId.parse(newest[0][0]) != last:
             return True  # trimmed away: nothing to compare
-        cause = json.loads(newest[0][1][b"event"])["data"]["cause"]
-        return outbox.find_entry(self.connection, pool, last.seq) == (cause["source"], cause["id"])
+        cause = cause_of(newest[0][1])
+        return cause is not None and outbox.find_entry(self.connection, pool, last.seq) == cause
 
     def rebuild_board(self, pool: PublishedPool, cursor: Cursor) -> None:
         """Write the whole leaderboard anew, from one snapshot, and put it in place at once.
 
-        The snapshot may be ahead of the stream; entries that are appended later set their players again.
+        The snapshot may be ahead of the stream: after Redis was wiped, by all that has to be filled in again.
         """
         settings = pool_settings(pool.settings)
         scores = dict(listed(settings, outbox.read_board(self.connection, pool.name), datetime.now(UTC)))
@@ -256,6 +284,7 @@ class Publisher:
         keys = [self.keys.changes(pool.name), fresh, board]
         if not self._place_board(keys=keys, args=[str(cursor.expected)]):
             log.warning("board_refused", pool=pool.name, expected=str(cursor.expected))
+        cursor.board_seq, cursor.board_settings = pool.seq, pool.settings
         cursor.board_due = time.monotonic() + (
             BOARD_REFRESH_SECONDS if settings.hide_inactive_days else float("inf")
         )
@@ -270,6 +299,15 @@ def last_stream_id(redis_client: Redis, keys: Keys, pool: str) -> StreamId:
             raise
         return NOTHING
     return StreamId.parse(info["last-generated-id"])
+
+
+def cause_of(fields: Mapping[bytes, bytes]) -> tuple[str, str] | None:
+    """Return source and id of the event behind a stream entry, or None when the entry is none of ours."""
+    try:
+        message = RatingChanged.model_validate_json(fields.get(b"event", b""))
+    except ValidationError:
+        return None
+    return message.data.cause.source, message.data.cause.id
 
 
 def chunks(players: list[str], size: int) -> Iterator[list[str]]:
@@ -325,8 +363,9 @@ def rating_changed(
             "changes": [as_change(change) for change in changes],
         },
     }
-    if entry.traceparent is not None:
-        message["traceparent"] = entry.traceparent
+    traceparent = read_traceparent(entry.traceparent)
+    if traceparent is not None:
+        message["traceparent"] = traceparent
     return message
 
 

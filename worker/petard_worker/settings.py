@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import psycopg
+import redis
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -31,13 +34,23 @@ class Settings(BaseSettings):
     @classmethod
     def check_database_url(cls, value: SecretStr) -> SecretStr:
         """Accept PostgreSQL URLs and nothing else."""
-        return check_scheme(value, ("postgresql", "postgres"))
+        check_scheme(value, ("postgresql", "postgres"))
+        try:
+            conninfo_to_dict(value.get_secret_value())
+        except psycopg.ProgrammingError:  # its message may quote the password
+            raise ValueError("is no URL that Postgres understands: 'psql URL' says where") from None
+        return value
 
     @field_validator("redis_url")
     @classmethod
     def check_redis_url(cls, value: SecretStr) -> SecretStr:
         """Accept Redis URLs and nothing else."""
-        return check_scheme(value, ("redis", "rediss", "unix"))
+        check_scheme(value, ("redis", "rediss", "unix"))
+        try:
+            redis.ConnectionPool.from_url(value.get_secret_value()).make_connection()  # connects nowhere yet
+        except (TypeError, ValueError):  # its message may quote the password
+            raise ValueError("is no Redis URL, such as redis://user:password@host:6379/0") from None
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -79,9 +92,8 @@ def load_settings() -> Settings:
         raise BadSettingError(f"a PETARD_…_FILE setting: {error.strerror}: {error.filename}") from None
 
 
-def check_scheme(value: SecretStr, schemes: tuple[str, ...]) -> SecretStr:
-    """Return the URL if it has one of the schemes."""
+def check_scheme(value: SecretStr, schemes: tuple[str, ...]) -> None:
+    """Raise ValueError unless the URL has one of the schemes."""
     if urlsplit(value.get_secret_value()).scheme not in schemes:
         wanted = " or ".join(f"{scheme}://" for scheme in schemes)
         raise ValueError(f"must be a URL that starts with {wanted}")
-    return value

@@ -1,6 +1,7 @@
 """`petard dead …`: look at dead letters, replay them, discard them."""
 
 import getpass
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -23,7 +24,12 @@ PoolOption = Annotated[str | None, typer.Option("--pool", help="Only this pool."
 ReasonOption = Annotated[
     str | None, typer.Option("--reason", help="Only this reason, such as bad_field or bad_field:time.")
 ]
-IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Only these letters.")]
+LARGEST_ID = 2**63 - 1
+IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID)]
+IdsArgument = Annotated[
+    list[int] | None,
+    typer.Argument(metavar="[ID]...", min=1, max=LARGEST_ID, help="Only these letters."),
+]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 AllOption = Annotated[bool, typer.Option("--all", help="Every open letter that fits, or simply every one.")]
 
@@ -53,7 +59,7 @@ def list_command(
 
 
 @app.command()
-def show(id: int, json: JsonOption = False) -> None:  # noqa: A002 - the name people see
+def show(id: IdArgument, json: JsonOption = False) -> None:  # noqa: A002 - the name people see
     """Show one dead letter with its body."""
     with reading() as connection:
         letter = one_letter(dead_letters.list_letters(connection, LetterFilter(ids=[id]), 1), id)
@@ -134,7 +140,11 @@ def one_letter(letters: list[KeptLetter], letter_id: int) -> KeptLetter:
 
 def confirm(what: str, *, yes: bool) -> None:
     """Ask before doing something dangerous; a script says --yes."""
-    if not yes and not typer.confirm(f"{what}?", err=True):
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandFailed(f"--yes is needed to {what} when nobody can be asked", USAGE)
+    if not typer.confirm(f"{what}?", err=True):
         raise CommandFailed("nothing was done")
 
 

@@ -45,6 +45,7 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one 
     import psycopg  # noqa: PLC0415
     import redis  # noqa: PLC0415
 
+    from petard_worker.embedded import EmbeddedServersUnavailable  # noqa: PLC0415
     from petard_worker.postgres.connect import RoleMissingError  # noqa: PLC0415
     from petard_worker.postgres.migrate import SchemaMismatchError  # noqa: PLC0415
     from petard_worker.ratings.parameters import BadParameterError  # noqa: PLC0415
@@ -55,6 +56,11 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one 
             return str(error), BAD_CONFIGURATION
         case BadParameterError():
             return str(error), USAGE
+        case UnicodeEncodeError(reason="surrogates not allowed"):
+            # Only arguments can hold such text: it is how Python hands on bytes that are no UTF-8.
+            return "an argument is not UTF-8 text", USAGE
+        case EmbeddedServersUnavailable():
+            return str(error), UNAVAILABLE
         case psycopg.OperationalError():
             return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
         case redis.ConnectionError() | redis.TimeoutError():

@@ -10,6 +10,7 @@ import typer
 
 from petard_producer import Producer
 from petard_schema import EventRefused, GameEvent, Keys, parse_event
+from petard_schema.names import check_pool
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import ProgressBar, progress, talk
 from petard_worker.cli.servers import redis_client
@@ -44,6 +45,8 @@ def push(
         raise CommandFailed(
             "--unchecked and --pool go together: a line that is not read names no pool", USAGE
         )
+    if pool is not None:
+        usage_errors(lambda: check_pool(pool))
     total = count_lines(file)
     with opened(file) as lines, progress("pushed") as bar:
         if pool is not None:

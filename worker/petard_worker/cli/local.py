@@ -1,6 +1,7 @@
 """Everything on this machine from one command: demo and up."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -38,8 +39,10 @@ def demo(
 
     settings = load_settings()
     configure_logging("warning")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C, leaving nothing either
     talk("starting the servers")
     with tempfile.TemporaryFile("w+") as log, servers(None) as urls, connect_redis(urls.redis_url) as client:
+        client.ping()
         migrate(urls.database_url)
         with connect_worker(urls.database_url, "demo") as connection:
             stage = season_demo.Stage(connection, client, Keys(settings.key_prefix))
@@ -98,11 +101,14 @@ def up(
     from petard_worker.fleet import URL_SETTINGS, fleet, servers  # noqa: PLC0415
     from petard_worker.log_format import configure_logging  # noqa: PLC0415
     from petard_worker.postgres.migrate import migrate  # noqa: PLC0415
+    from petard_worker.redis_client import connect_redis  # noqa: PLC0415
 
     settings = load_settings()
     configure_logging(settings.log_level)
     stop = stop_event()
     with servers(None if ephemeral else data or default_data_folder()) as urls:
+        with connect_redis(urls.redis_url) as client:
+            client.ping()
         for name in migrate(urls.database_url):
             talk(f"applied {name}")
         with fleet(urls, None, workers=workers) as roles:

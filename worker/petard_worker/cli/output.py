@@ -71,7 +71,7 @@ def cell(value: object) -> str:
 
 def talk(message: str) -> None:
     """Say something to people; never part of the result."""
-    talk_console.print(escape(message))
+    talk_console.print(escape(message), soft_wrap=True)  # one message is one line, also in a log
 
 
 class ProgressBar(Protocol):

@@ -15,11 +15,10 @@ from petard_worker.postgres import boards
 from petard_worker.postgres.boards import BoardLine
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.fates import Fate, find_fates
-from petard_worker.postgres.pools import Pool, list_pools
+from petard_worker.postgres.pools import Pool
 from petard_worker.publish import as_change
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.settings import load_settings
-from petard_worker.waiting import find_waiting, unknown
 
 
 def status(json: JsonOption = False) -> None:
@@ -59,13 +58,14 @@ def player(
     json: JsonOption = False,
 ) -> None:
     """Show where a player stands, now or at some time."""
+    time = None if at is None else read_at(at)
     with reading() as connection:
         known = require_pool(connection, pool)
         record = boards.find_record(connection, pool, name)
         if record is None:
             raise CommandFailed(f"the pool {pool!r} knows no player {name!r}")
-        if at is not None:
-            facts = past_facts(connection, known, name, at)
+        if time is not None:
+            facts = past_facts(connection, known, name, time)
         else:
             place = boards.find_place(connection, pool, pool_settings(known.settings), name)
             facts = {
@@ -81,17 +81,23 @@ def player(
         print_table(("", name), [*((key, shown(known, key, value)) for key, value in facts.items())])
 
 
-def past_facts(connection: Connection, pool: Pool, name: str, at: str) -> dict[str, object]:
-    """Return where the player stood at a time."""
+def read_at(at: str) -> datetime:
+    """Return the time that --at names."""
     from petard_schema.times import parse_time  # noqa: PLC0415
 
     try:
-        time = parse_time(at)
+        return parse_time(at)
     except ValueError as error:
         raise CommandFailed(f"--at {at!r} {error}", USAGE) from None
+
+
+def past_facts(connection: Connection, pool: Pool, name: str, time: datetime) -> dict[str, object]:
+    """Return where the player stood at a time."""
+    from petard_schema.times import format_time  # noqa: PLC0415
+
     standing = boards.find_past_standing(connection, pool.name, name, time)
     if standing is None:
-        raise CommandFailed(f"{name!r} had played nothing in {pool.name!r} by {at}")
+        raise CommandFailed(f"{name!r} had played nothing in {pool.name!r} by {format_time(time)}")
     return {"pool": pool.name, "player": name, **standing._asdict()}
 
 
@@ -146,10 +152,11 @@ def event(id: str, json: JsonOption = False) -> None:  # noqa: A002 - the name p
     settings = load_settings()
     with reading() as connection:
         fates = find_fates(connection, id)
-        names = [pool.name for pool in list_pools(connection)]
     if not fates:
+        from petard_worker.waiting import find_waiting, unknown  # noqa: PLC0415
+
         with redis_client(settings) as client:
-            fates = [find_waiting(client, Keys(settings.key_prefix), names, id) or unknown(id)]
+            fates = [find_waiting(client, Keys(settings.key_prefix), id) or unknown(id)]
     if json:
         first, *others = (as_facts(fate) for fate in fates)
         print_json({**first, "others": others} if others else first)

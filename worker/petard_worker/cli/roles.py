@@ -31,11 +31,14 @@ def worker(
 
     Start as many as there are busy pools. SIGTERM finishes the current batch and exits 0.
     """
-    from petard_worker.run_worker import run_worker  # noqa: PLC0415
+    from petard_worker.run_worker import EventsLeftError, run_worker  # noqa: PLC0415
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    run_worker(settings, stop_event(), burst=burst)
+    try:
+        run_worker(settings, stop_event(), burst=burst)
+    except EventsLeftError as left:
+        raise CommandFailed(str(left)) from None
 
 
 def publisher(

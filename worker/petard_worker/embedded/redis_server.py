@@ -47,6 +47,7 @@ class RedisServer(Server):
             with redis.Redis(
                 host=HOST, port=self.port, socket_timeout=2, retry=Retry(NoBackoff(), 0)
             ) as client:
+                client.ping()  # INFO alone answers while the data is still being loaded
                 info = client.info("server")
         except (redis.ConnectionError, redis.TimeoutError):
             return False

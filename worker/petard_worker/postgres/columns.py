@@ -4,16 +4,17 @@ A batch is written by a few statements that unnest one array per column. psycopg
 looks at every element's type, and at thousands of numbers a batch that was a quarter of a worker's time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import Struct
+from typing import Any
 
 import psycopg
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 
 # OIDs of the elements' types; they are part of Postgres' protocol and never change.
-BOOL, BYTEA, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 17, 20, 23, 25, 701, 1184
+BOOL, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 20, 23, 25, 701, 1184
 
 _head = Struct("!iiIii").pack
 _no_elements = Struct("!iiI").pack
@@ -32,6 +33,10 @@ class Column(bytes):
     """One column of a batch; give it to a statement as `%(name)b::type[]`."""
 
     __slots__ = ()
+
+
+Kinds = Mapping[str, Callable[[Iterable[Any]], Column]]
+"""The names of columns, and the function below that makes each of them."""
 
 
 def texts(values: Iterable[str | None]) -> Column:
@@ -66,6 +71,12 @@ def timestamps(values: Iterable[datetime | None]) -> Column:
         TIMESTAMPTZ,
         [_NULL if value is None else _int8(8, (value - _EPOCH) // _MICROSECOND) for value in values],
     )
+
+
+def columns(kinds: Kinds, rows: Sequence[tuple[object, ...]]) -> dict[str, Column]:
+    """Return rows as columns by their names; `kinds` says what each place in a row is."""
+    transposed = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+    return {name: kind(values) for (name, kind), values in zip(kinds.items(), transposed, strict=True)}
 
 
 def _column(oid: int, elements: Sequence[bytes]) -> Column:

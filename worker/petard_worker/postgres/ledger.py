@@ -4,16 +4,24 @@ Lookups of many keys are LATERAL with OFFSET 0, which Postgres plans as one inde
 join it reads the whole pool while the table has no statistics, and a new pool grows faster than they come.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from petard_worker.batch import Entry, EventKey
+from petard_worker.postgres.columns import booleans, int8s, texts, timestamps
 from petard_worker.postgres.connect import Connection
 
 
 def find_events(connection: Connection, pool: str, keys: Iterable[EventKey]) -> dict[EventKey, str]:
     """Return the bodies of those events that the ledger holds already."""
-    ids, sources = transpose(keys, 2)
+    return ask_events(connection, pool, keys)()
+
+
+def ask_events(
+    connection: Connection, pool: str, keys: Iterable[EventKey]
+) -> Callable[[], dict[EventKey, str]]:
+    """Ask for the bodies of those events that the ledger holds already; call the answer to wait for it."""
+    asked = list(keys)
     sql = """
         SELECT asked.event_id, asked.source, found.body
         FROM unnest(%(ids)b::text[], %(sources)b::text[]) AS asked (event_id, source)
@@ -22,12 +30,19 @@ def find_events(connection: Connection, pool: str, keys: Iterable[EventKey]) -> 
             WHERE pool = %(pool)s AND event_id = asked.event_id AND source = asked.source OFFSET 0
         ) AS found
     """
+    ids = texts(key.event_id for key in asked)
+    sources = texts(key.source for key in asked)
     rows = connection.execute(sql, {"pool": pool, "ids": ids, "sources": sources})
-    return {EventKey(*cast("EventKey", row[:2])): cast("str", row[2]) for row in rows}
+    return lambda: {EventKey(*cast("EventKey", row[:2])): cast("str", row[2]) for row in rows}
 
 
 def find_games(connection: Connection, pool: str, games: Iterable[str]) -> dict[str, str]:
     """Return the bodies of the events by which those games have counted."""
+    return ask_games(connection, pool, games)()
+
+
+def ask_games(connection: Connection, pool: str, games: Iterable[str]) -> Callable[[], dict[str, str]]:
+    """Ask for the bodies of the events by which those games have counted; call the answer to wait for it."""
     sql = """
         SELECT asked.game, found.body
         FROM unnest(%(games)b::text[]) AS asked (game)
@@ -36,8 +51,8 @@ def find_games(connection: Connection, pool: str, games: Iterable[str]) -> dict[
             WHERE pool = %(pool)s AND game = asked.game AND outcome = 'rated' OFFSET 0
         ) AS found
     """
-    rows = connection.execute(sql, {"pool": pool, "games": list(games)})
-    return {cast("str", game): cast("str", body) for game, body in rows}
+    rows = connection.execute(sql, {"pool": pool, "games": texts(games)})
+    return lambda: {cast("str", game): cast("str", body) for game, body in rows}
 
 
 def append_entries(connection: Connection, pool: str, version: int, entries: Sequence[Entry]) -> None:
@@ -55,15 +70,15 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
     values = {
         "pool": pool,
         "version": version,
-        "seq": [entry.seq for entry in entries],
-        "source": [entry.event.source for entry in entries],
-        "event_id": [entry.event.id for entry in entries],
-        "type": [entry.event.type for entry in entries],
-        "game": [entry.event.data.game for entry in entries],
-        "time": [entry.event.time for entry in entries],
-        "reason": [entry.verdict.ignored for entry in entries],
-        "late": [entry.late for entry in entries],
-        "body": [entry.body for entry in entries],
+        "seq": int8s(entry.seq for entry in entries),
+        "source": texts(entry.event.source for entry in entries),
+        "event_id": texts(entry.event.id for entry in entries),
+        "type": texts(entry.event.type for entry in entries),
+        "game": texts(entry.event.data.game for entry in entries),
+        "time": timestamps(entry.event.time for entry in entries),
+        "reason": texts(entry.verdict.ignored for entry in entries),
+        "late": booleans(entry.late for entry in entries),
+        "body": texts(entry.body for entry in entries),
     }
     connection.execute(sql, values)
 

@@ -1,11 +1,20 @@
 """The rating and change tables: where players stand, and how they came there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from petard_worker.fold import PlayerChange, PlayerRecord
+from petard_worker.postgres.columns import (
+    Kinds,
+    booleans,
+    columns,
+    float8s,
+    int4s,
+    int8s,
+    texts,
+    timestamps,
+)
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.ledger import transpose
 
 NumberedChange = tuple[int, PlayerChange]
 """A change and the seq of the ledger entry that caused it."""
@@ -13,6 +22,13 @@ NumberedChange = tuple[int, PlayerChange]
 
 def load_records(connection: Connection, pool: str, players: Iterable[str]) -> dict[str, PlayerRecord]:
     """Return the records of those players who have one; call it under the pool's lock."""
+    return ask_records(connection, pool, players)()
+
+
+def ask_records(
+    connection: Connection, pool: str, players: Iterable[str]
+) -> Callable[[], dict[str, PlayerRecord]]:
+    """Ask for the records of those players who have one; call the answer to wait for it."""
     sql = """
         SELECT found.*
         FROM unnest(%(players)b::text[]) AS asked (name)
@@ -23,8 +39,8 @@ def load_records(connection: Connection, pool: str, players: Iterable[str]) -> d
         ) AS found
     """
     # Binary results: a float8 comes back as the very bits that went in.
-    rows = connection.execute(sql, {"pool": pool, "players": list(players)}, binary=True)
-    return {cast("str", row[0]): PlayerRecord(*cast("PlayerRecord", row[1:])) for row in rows}
+    rows = connection.execute(sql, {"pool": pool, "players": texts(players)}, binary=True)
+    return lambda: {cast("str", row[0]): PlayerRecord(*cast("PlayerRecord", row[1:])) for row in rows}
 
 
 def save_records(connection: Connection, pool: str, records: Mapping[str, PlayerRecord], cap: int) -> None:
@@ -47,8 +63,8 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
             draws = excluded.draws, losses = excluded.losses, peak = excluded.peak,
             last_played = excluded.last_played, player_seq = excluded.player_seq
     """
-    columns = dict(zip(PlayerRecord._fields, transpose(records.values(), 13), strict=True))
-    connection.execute(sql, {"pool": pool, "cap": cap, "player": list(records), **columns})
+    values = {"pool": pool, "cap": cap, "player": texts(records)}
+    connection.execute(sql, values | columns(RECORD_COLUMNS, list(records.values())))
 
 
 def append_changes(connection: Connection, pool: str, changes: Sequence[NumberedChange]) -> None:
@@ -93,27 +109,41 @@ def append_changes(connection: Connection, pool: str, changes: Sequence[Numbered
         )
         for seq, change in changes
     ]
-    columns = dict(zip(CHANGE_COLUMNS, transpose(rows, len(CHANGE_COLUMNS)), strict=True))
-    connection.execute(sql, {"pool": pool, **columns})
+    connection.execute(sql, {"pool": pool, **columns(CHANGE_COLUMNS, rows)})
 
 
-CHANGE_COLUMNS = (
-    "player",
-    "player_seq",
-    "seq",
-    "rating_before",
-    "rating_after",
-    "rd_before",
-    "rd_after",
-    "volatility_before",
-    "volatility_after",
-    "bomb_before",
-    "bomb_after",
-    "games_before",
-    "games_after",
-    "expected",
-    "actual",
-    "rd_aged",
-    "penalty",
-    "late",
-)
+RECORD_COLUMNS: Kinds = {
+    "rating": float8s,
+    "rd": float8s,
+    "volatility": float8s,
+    "bomb": int4s,
+    "abandons": int4s,
+    "penalties": int4s,
+    "games": int4s,
+    "wins": int4s,
+    "draws": int4s,
+    "losses": int4s,
+    "peak": float8s,
+    "last_played": timestamps,
+    "player_seq": int8s,
+}
+CHANGE_COLUMNS: Kinds = {
+    "player": texts,
+    "player_seq": int8s,
+    "seq": int8s,
+    "rating_before": float8s,
+    "rating_after": float8s,
+    "rd_before": float8s,
+    "rd_after": float8s,
+    "volatility_before": float8s,
+    "volatility_after": float8s,
+    "bomb_before": int4s,
+    "bomb_after": int4s,
+    "games_before": int4s,
+    "games_after": int4s,
+    "expected": float8s,
+    "actual": float8s,
+    "rd_aged": float8s,
+    "penalty": booleans,
+    "late": booleans,
+}

@@ -18,7 +18,11 @@ class Session:
         """Return the open connection, or a new one to a database with the right schema."""
         if self._connection is None or self._connection.closed:
             connection = self.connect()
-            check_schema(connection)
+            try:
+                check_schema(connection)
+            except BaseException:
+                connection.close()
+                raise
             self._connection = connection
         return self._connection
 

@@ -45,6 +45,10 @@ def pool_rules(system: str, given: Mapping[str, ParameterValue]) -> PoolRules:
     chosen = SYSTEMS.get(system)
     if chosen is None:
         raise BadParameterError(f"no system {system!r}; there are {', '.join(sorted(SYSTEMS))}")
+    known = PoolRules(build(chosen, {})).parameters()
+    for name in given:
+        if name not in known:
+            raise BadParameterError(f"no parameter {name!r}; there are {', '.join(known)}")
     abandon_names = {f.name for f in fields(AbandonRules)}
     bombs = {name: value for name, value in given.items() if name.startswith(BOMB_PREFIX)}
     abandons = {name: value for name, value in given.items() if name in abandon_names}

@@ -1,0 +1,173 @@
+"""What Petard is compared with: one RQ job per event, one transaction each.
+
+Written as somebody would who knows RQ and Postgres: a job by name with JSON arguments, enqueued in bulk,
+results not kept; a SimpleWorker, which does not fork; one connection kept by the process, its statements
+prepared; the event's unique key makes a repeat a no-op, and the players' rows are locked in one order. The
+maths and the validation are Petard's own. It promises less: a retried job goes to the back, so the games of a
+player can change places.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import LiteralString
+
+import psycopg
+from redis import Redis
+from roles import Place
+from rq import Queue, SimpleWorker
+from rq.serializers import JSONSerializer
+
+from petard_schema import GameEvent, parse_event
+from petard_worker.fold import PlayerChange, PlayerRecord, fold_event, new_record, players_of
+from petard_worker.ratings.pool_rules import PoolRules, pool_rules
+
+QUEUE = "per-event"
+JOB = "per_event_jobs.rate_game"
+CHUNK = 500
+
+TABLES: LiteralString = """
+    CREATE TABLE player_rating (
+        player text PRIMARY KEY, rating float8 NOT NULL, rd float8 NOT NULL, volatility float8,
+        bomb integer NOT NULL, abandons integer NOT NULL, penalties integer NOT NULL, games integer NOT NULL,
+        wins integer NOT NULL, draws integer NOT NULL, losses integer NOT NULL, peak float8 NOT NULL,
+        last_played timestamptz, player_seq bigint NOT NULL
+    ) WITH (fillfactor = 70);
+    CREATE TABLE game_event (
+        source text, event_id text, received timestamptz NOT NULL DEFAULT now(), body json NOT NULL,
+        PRIMARY KEY (event_id, source)
+    );
+    CREATE TABLE rating_history (
+        player text, player_seq bigint, event_id text NOT NULL, source text NOT NULL,
+        rating_before float8 NOT NULL, rating_after float8 NOT NULL, rd_before float8 NOT NULL,
+        rd_after float8 NOT NULL, bomb_before integer NOT NULL, bomb_after integer NOT NULL,
+        expected float8, actual float8, penalty boolean NOT NULL,
+        PRIMARY KEY (player, player_seq)
+    );
+"""
+
+
+def rate_by_jobs(place: Place, events: Sequence[bytes]) -> float:
+    """Enqueue one job per event, run them all, and return events per second of the run alone."""
+    with psycopg.connect(place.database_url) as connection:
+        connection.execute(TABLES)
+    enqueue(place.redis_url, events)
+    environment = {**os.environ, "PETARD_DATABASE_URL": place.database_url, "PETARD_REDIS_URL": place.redis_url}
+    subprocess.run([sys.executable, __file__], env=environment, check=True)
+    sql = "SELECT count(*), extract(epoch FROM max(received) - min(received)) FROM game_event"
+    with psycopg.connect(place.database_url) as connection:
+        row = connection.execute(sql).fetchone()
+    assert row is not None
+    if row[0] != len(events):
+        raise RuntimeError(f"{row[0]} of {len(events)} jobs did their work")
+    return (len(events) - 1) / float(row[1])
+
+
+def enqueue(redis_url: str, events: Sequence[bytes]) -> None:
+    """Queue one job per event, in pipelines of some hundreds."""
+    queue = Queue(QUEUE, connection=Redis.from_url(redis_url), serializer=JSONSerializer)
+    for start in range(0, len(events), CHUNK):
+        queue.enqueue_many(
+            [
+                Queue.prepare_data(JOB, (event.decode(),), result_ttl=0, failure_ttl=86_400)
+                for event in events[start : start + CHUNK]
+            ]
+        )
+
+
+def run_jobs() -> None:
+    """Be the worker: run what is queued, then return."""
+    connection = Redis.from_url(os.environ["PETARD_REDIS_URL"])
+    SimpleWorker([QUEUE], connection=connection, serializer=JSONSerializer).work(
+        burst=True, logging_level="WARNING"
+    )
+
+
+def rate_game(text: str) -> None:
+    """Rate one game in one transaction; a repeat changes nothing."""
+    event = parse_event(text.encode())
+    connection = database()
+    with connection.transaction():
+        if not claim_event(connection, event, text):
+            return
+        records = lock_players(connection, sorted(players_of(event)))
+        for change in fold_event(rules(), records, event).changes:
+            save_rating(connection, change)
+            append_history(connection, event, change)
+
+
+@cache
+def database() -> psycopg.Connection:
+    """Return this process's connection."""
+    return psycopg.connect(os.environ["PETARD_DATABASE_URL"], autocommit=True)
+
+
+@cache
+def rules() -> PoolRules:
+    """Return the rules that Petard uses by default."""
+    return pool_rules("glicko", {})
+
+
+def claim_event(connection: psycopg.Connection, event: GameEvent, text: str) -> bool:
+    """Return False when this event has counted before."""
+    sql = "INSERT INTO game_event (source, event_id, body) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+    return connection.execute(sql, (event.source, event.id, text)).rowcount == 1
+
+
+def lock_players(connection: psycopg.Connection, players: list[str]) -> dict[str, PlayerRecord]:
+    """Return the players' records with their rows locked; new players get a row first."""
+    found = select_players(connection, players)
+    if len(found) < len(players):
+        insert_players(connection, [player for player in players if player not in found])
+        found = select_players(connection, players)
+    return found
+
+
+def select_players(connection: psycopg.Connection, players: list[str]) -> dict[str, PlayerRecord]:
+    """Lock the rows that exist, in the order of the names, and return them."""
+    sql = """
+        SELECT player, rating, rd, volatility, bomb, abandons, penalties, games, wins, draws, losses, peak,
+               last_played, player_seq
+        FROM player_rating WHERE player = ANY(%s) ORDER BY player FOR UPDATE
+    """
+    rows = connection.execute(sql, (players,)).fetchall()
+    return {row[0]: PlayerRecord(*row[1:]) for row in rows}
+
+
+def insert_players(connection: psycopg.Connection, players: list[str]) -> None:
+    """Give new players a row."""
+    sql = """
+        INSERT INTO player_rating
+        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+    """
+    for player in players:
+        connection.execute(sql, (player, *new_record(rules())))
+
+
+def save_rating(connection: psycopg.Connection, change: PlayerChange) -> None:
+    """Write where the player stands now."""
+    sql = """
+        UPDATE player_rating SET rating = %s, rd = %s, volatility = %s, bomb = %s, abandons = %s,
+            penalties = %s, games = %s, wins = %s, draws = %s, losses = %s, peak = %s, last_played = %s,
+            player_seq = %s
+        WHERE player = %s
+    """
+    connection.execute(sql, (*change.after, change.player))
+
+
+def append_history(connection: psycopg.Connection, event: GameEvent, change: PlayerChange) -> None:
+    """Write what the game did to the player."""
+    sql = "INSERT INTO rating_history VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    before, after = change.before, change.after
+    values = (
+        *(change.player, after.player_seq, event.id, event.source),
+        *(before.rating, after.rating, before.rd, after.rd, before.bomb, after.bomb),
+        *(change.expected, change.actual, change.penalty),
+    )
+    connection.execute(sql, values)
+
+
+if __name__ == "__main__":
+    run_jobs()

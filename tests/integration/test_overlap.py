@@ -1,0 +1,140 @@
+"""The server writes while the worker folds and parses ahead: nothing of that may be seen from outside."""
+
+from collections.abc import Iterator
+from unittest.mock import Mock, patch
+
+import psycopg
+import pytest
+from redis import Redis
+
+from integration.arena import broken_chains, counted, finished, fold_of_ledger, games, ids_of, push, records
+from petard_schema import Keys
+from petard_worker import intake as intake_module
+from petard_worker.apply import PART, apply_batch
+from petard_worker.batch import read_arrival
+from petard_worker.breaker import Breaker
+from petard_worker.intake import Intake
+from petard_worker.postgres.connect import Connection
+
+SIZE = 2 * PART + 1
+BY_CHECK = "ALTER TABLE petard.change ADD CONSTRAINT no_poison CHECK (player <> 'poison')"
+
+
+@pytest.fixture
+def intake(client: Redis, keys: Keys, pool: str) -> Intake:
+    return Intake(client, keys, pool)
+
+
+@pytest.fixture
+def parsed() -> Iterator[Mock]:
+    """Every call that parses an event."""
+    with patch.object(intake_module, "read_arrival", Mock(side_effect=read_arrival)) as parsed:
+        yield parsed
+
+
+@pytest.mark.parametrize("place", [0, PART, SIZE - 1])
+def test_a_refusal_in_any_part_is_raised_as_what_it_is_and_undoes_the_batch(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake, place: int
+) -> None:
+    owner.execute(BY_CHECK)
+    events = games(SIZE)
+    events[place] = finished(place + 1, "poison", "bob")
+    push(client, keys, events)
+    breaker = Mock(wraps=Breaker())
+
+    with pytest.raises(psycopg.errors.CheckViolation, match="no_poison"):
+        apply_batch(connection, intake, breaker, SIZE)
+
+    assert counted(owner) == []
+    assert intake.waiting() == SIZE
+    breaker.record.assert_not_called()
+
+
+def test_after_a_refusal_the_same_connection_goes_on(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake
+) -> None:
+    owner.execute(BY_CHECK)
+    push(client, keys, [*games(SIZE), finished(SIZE + 1, "poison", "bob")])
+
+    with pytest.raises(psycopg.errors.CheckViolation):
+        apply_batch(connection, intake, Breaker(), SIZE + 1)
+    applied = apply_batch(connection, intake, Breaker(), SIZE)
+
+    assert applied.entries == SIZE
+    assert records(owner) == fold_of_ledger(owner)
+
+
+def test_a_session_ended_in_the_middle_of_a_batch_leaves_it_to_the_next(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake
+) -> None:
+    push(client, keys, games(SIZE))
+    pid = connection.info.backend_pid
+
+    def end_session(raw: bytes) -> object:
+        owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+        return read_arrival(raw)
+
+    push(client, keys, [finished(SIZE + 1)])  # parsed ahead: the whole batch is on its way by then
+    with (
+        patch.object(intake_module, "read_arrival", end_session),
+        pytest.raises(psycopg.OperationalError),
+    ):
+        intake.read(1)
+        apply_batch(connection, intake, Breaker(), SIZE)
+
+    assert counted(owner) == []
+    assert intake.waiting() == SIZE + 1
+
+
+def test_each_event_of_a_backlog_is_parsed_once(
+    connection: Connection, client: Redis, keys: Keys, intake: Intake, parsed: Mock
+) -> None:
+    events = games(95)
+    push(client, keys, events)
+
+    while apply_batch(connection, intake, Breaker(), 10).events:
+        pass
+
+    assert [call.args[0] for call in parsed.call_args_list] == events
+
+
+def test_what_another_drain_has_applied_meanwhile_is_not_applied_again(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, pool: str, intake: Intake
+) -> None:
+    events = games(40)
+    push(client, keys, events)
+    apply_batch(connection, intake, Breaker(), 10)  # and 10 more are parsed ahead
+    other = Intake(client, keys, pool)
+    apply_batch(connection, other, Breaker(), 15)
+
+    applied = apply_batch(connection, intake, Breaker(), 10)
+
+    assert (applied.entries, applied.repeats) == (10, 0)
+    assert counted(owner) == ids_of(events[:35])
+    assert broken_chains(owner) == []
+
+
+def test_nothing_is_applied_when_another_drain_has_left_nothing(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, pool: str, intake: Intake
+) -> None:
+    push(client, keys, games(20))
+    apply_batch(connection, intake, Breaker(), 10)
+    apply_batch(connection, Intake(client, keys, pool), Breaker(), 10)
+
+    applied = apply_batch(connection, intake, Breaker(), 10)
+
+    assert applied.events == 0
+    assert len(counted(owner)) == 20
+
+
+def test_events_repeated_within_what_was_parsed_ahead_count_once(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake
+) -> None:
+    events = games(10)
+    push(client, keys, [*events, *events, *events])
+
+    while apply_batch(connection, intake, Breaker(), 4).events:
+        pass
+
+    assert counted(owner) == ids_of(events)
+    assert records(owner) == fold_of_ledger(owner)

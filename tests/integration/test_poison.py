@@ -1,0 +1,265 @@
+"""Rule 6 of the pipeline: what Postgres refuses to store costs one event, and never those around it."""
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from redis import Redis
+from structlog.testing import capture_logs
+
+from integration.arena import (
+    broken_chains,
+    counted,
+    dead_letters,
+    finished,
+    fold_of_ledger,
+    ids_of,
+    open_workshop,
+    push,
+    records,
+    run_drain,
+)
+from petard_schema import Keys
+from petard_worker.apply import apply_batch, apply_or_bury_head
+from petard_worker.breaker import IN_A_ROW, Breaker
+from petard_worker.intake import Intake
+from petard_worker.jobs import Drain, Workshop
+from petard_worker.postgres.connect import Connection, connect_worker
+
+pytestmark = pytest.mark.usefixtures("pool")
+
+BY_CHECK = "ALTER TABLE petard.rating ADD CONSTRAINT no_poison CHECK (player NOT LIKE 'poison%')"
+BY_TRIGGER = """
+    CREATE FUNCTION petard.refuse_poison() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.player LIKE 'poison%' THEN RAISE EXCEPTION 'no % here', NEW.player; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER refuse_poison BEFORE INSERT OR UPDATE ON petard.change
+        FOR EACH ROW EXECUTE FUNCTION petard.refuse_poison();
+"""
+BY_DIVISION = """
+    CREATE FUNCTION petard.divide_poison() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.body::text LIKE '%poison%' THEN RAISE division_by_zero; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER divide_poison BEFORE INSERT ON petard.ledger
+        FOR EACH ROW EXECUTE FUNCTION petard.divide_poison();
+"""
+
+
+def events_with_poison(count: int, *poisoned: int) -> list[bytes]:
+    """Return games of a few players; those at the given places have a player whom Postgres refuses."""
+    return [
+        finished(n, f"poison-{n}" if n in poisoned else f"player-{n % 7}", f"player-{7 + n % 5}")
+        for n in range(count)
+    ]
+
+
+def assert_only_these_were_buried(owner: psycopg.Connection, events: list[bytes], *poisoned: int) -> None:
+    good = [raw for number, raw in enumerate(events) if number not in poisoned]
+    assert dead_letters(owner) == [(events[number], "internal_error") for number in poisoned]
+    assert counted(owner) == ids_of(good)
+    assert records(owner) == fold_of_ledger(owner)
+    assert broken_chains(owner) == []
+
+
+@pytest.mark.parametrize(
+    "poisoned", [(0,), (36,), (72,), (10, 11), (0, 72), (3, 40, 41, 42)], ids=str
+)
+def test_only_the_poisoned_events_are_buried(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, poisoned: tuple[int, ...]
+) -> None:
+    owner.execute(BY_CHECK)
+    events = events_with_poison(73, *poisoned)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, *poisoned)
+    assert not client.exists(keys.events("p"))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 500])
+def test_whatever_the_size_of_batches(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, batch_size: int
+) -> None:
+    owner.execute(BY_CHECK)
+    workshop.batch_size = batch_size
+    events = events_with_poison(20, 4, 5, 19)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, 4, 5, 19)
+
+
+@pytest.mark.parametrize("refusal", [BY_TRIGGER, BY_DIVISION], ids=["raised by a trigger", "a data error"])
+def test_whatever_the_kind_of_refusal(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, refusal: str
+) -> None:
+    owner.execute(refusal)  # type: ignore[arg-type]
+    events = events_with_poison(40, 17)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, 17)
+
+
+def test_poison_deep_in_a_large_backlog(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """In batches that are written in more than one part, in the first, in the last, and across batches."""
+    owner.execute(BY_CHECK)
+    poisoned = (249, 250, 499, 500, 1150)
+    events = events_with_poison(1200, *poisoned)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, *poisoned)
+
+
+def test_a_batch_of_nothing_but_poison_is_buried_up_to_the_breaker(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    owner.execute(BY_CHECK)
+    events = events_with_poison(IN_A_ROW - 1, *range(IN_A_ROW - 1))
+    push(client, keys, [*events, finished(99)])
+
+    run_drain(workshop)
+
+    assert dead_letters(owner) == [(raw, "internal_error") for raw in events]
+    assert counted(owner) == ["e-99"]
+
+
+def test_the_letter_says_what_postgres_said(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    owner.execute(BY_CHECK)
+    push(client, keys, events_with_poison(1, 0))
+
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    row = owner.execute("SELECT detail, event_id, source, game FROM petard.dead_letter").fetchone()
+    assert row is not None
+    assert row[0].startswith("CheckViolation: ")
+    assert "no_poison" in row[0]
+    assert row[1:] == ("e-0", "/test", "g-0")
+    assert [entry["event"] for entry in logs] == ["event_refused_by_postgres", "batch_applied"]
+
+
+def test_an_event_that_makes_our_own_code_fail_costs_itself_alone(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from petard_worker import batch  # noqa: PLC0415
+
+    real = batch.fold_event
+
+    def fails_on_poison(rules, records, event):  # type: ignore[no-untyped-def]
+        if any(player.startswith("poison") for player in records):
+            raise ZeroDivisionError("a bug")
+        return real(rules, records, event)
+
+    monkeypatch.setattr(batch, "fold_event", fails_on_poison)
+    events = events_with_poison(40, 0, 13, 39)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, 0, 13, 39)
+
+
+def test_an_innocent_event_is_not_buried_in_the_place_of_one_another_drain_took(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """Refused alone by a zombie; before it can bury it another drain has, and the head is innocent."""
+    owner.execute(BY_CHECK)
+    poison, innocent = events_with_poison(2, 0)
+    push(client, keys, [poison, innocent])
+    with pytest.raises(psycopg.errors.CheckViolation):
+        apply_batch(connection, Intake(client, keys, "p"), Breaker(), 1)
+    apply_or_bury_head(connection, Intake(client, keys, "p"), Breaker())
+
+    apply_or_bury_head(connection, Intake(client, keys, "p"), Breaker())
+
+    assert dead_letters(owner) == [(poison, "internal_error")]
+    assert counted(owner) == ["e-1"]
+
+
+def test_two_drains_at_the_same_poison_bury_it_once(
+    client: Redis, keys: Keys, owner: psycopg.Connection, database_url: str
+) -> None:
+    owner.execute(BY_CHECK)
+    events = events_with_poison(60, 7, 8, 33)
+    push(client, keys, events)
+
+    def fight() -> None:
+        workshop = open_workshop(database_url, client, keys, batch_size=10)
+        drain = Drain(workshop, "p", "x")
+        while drain.step():
+            pass
+        workshop.session.close()
+
+    drains = [threading.Thread(target=fight) for _ in range(3)]
+    for drain in drains:
+        drain.start()
+    for drain in drains:
+        drain.join(30)
+
+    assert_only_these_were_buried(owner, events, 7, 8, 33)
+    attempts = owner.execute("SELECT DISTINCT attempts FROM petard.dead_letter").fetchall()
+    assert attempts == [(1,)]
+
+
+def test_postgres_dying_while_poison_is_isolated_only_delays(
+    client: Redis, keys: Keys, owner: psycopg.Connection, database_url: str, wait_until: Callable[..., None]
+) -> None:
+    owner.execute(BY_CHECK)
+    events = events_with_poison(64, 20)
+    push(client, keys, events)
+    sessions: list[Connection] = []
+
+    def connect() -> Connection:
+        sessions.append(connect_worker(database_url, "test drain"))
+        return sessions[-1]
+
+    workshop = open_workshop(database_url, client, keys)
+    workshop.session.connect = connect
+    drain = Drain(workshop, "p", "ours")
+    steps = 0
+    while drain.step():
+        steps += 1
+        if drain.suspect == 1 or steps == 3:
+            pid = sessions[-1].info.backend_pid
+            owner.execute("SELECT pg_terminate_backend(%(pid)s, 2000)", {"pid": pid})
+        assert steps < 60
+
+    workshop.session.close()
+    assert len(sessions) >= 3
+    assert_only_these_were_buried(owner, events, 20)
+
+
+def test_when_not_even_the_dead_letter_can_be_stored_the_event_stays(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """It blocks the pool, visibly and without spinning, until an operator has put the table right."""
+    owner.execute(BY_CHECK)
+    owner.execute("ALTER TABLE petard.dead_letter ADD CONSTRAINT full_up CHECK (reason <> 'internal_error')")
+    events = events_with_poison(3, 1)
+    push(client, keys, events)
+    workshop.slice_seconds = 0.5
+
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    assert client.lrange(keys.events("p"), 0, -1) == events[1:]
+    assert 1 <= sum(entry["event"] == "postgres_unavailable" for entry in logs) < 10
+    owner.execute("ALTER TABLE petard.dead_letter DROP CONSTRAINT full_up")
+    client.delete(keys.bell("p"))
+    run_drain(workshop)
+    assert_only_these_were_buried(owner, events, 1)
