@@ -293,6 +293,7 @@ IMPOSSIBLE = [
     ("dead", "discard", "--all", "--yes"),
     ("push", "nowhere.ndjson"),
     ("push", "."),
+    ("push", "/dev/null/games.ndjson"),
     ("import", "pgn", "nowhere.pgn", "--pool", "p"),
     ("import", "pgn", ".", "--pool", "p"),
     ("schema", "export", "/dev/null"),

@@ -1,5 +1,7 @@
 """`petard push`: what is an event goes onto its list byte for byte, what is none is named and left out."""
 
+import os
+
 import pytest
 
 from integration.arena import finished
@@ -77,6 +79,16 @@ def test_file_that_is_no_text_is_refused_line_by_line(run, waiting, tmp_path):
     assert "line 1: not_json: " in ended.stderr
     assert "Traceback" not in ended.stderr
     assert waiting() == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_file_that_may_not_be_read_is_one_clear_line(run, tmp_path):
+    file = tmp_path / "games.ndjson"
+    file.touch(mode=0o000)
+
+    ended = run("push", str(file))
+
+    assert (ended.code, ended.stderr) == (1, f"petard: Permission denied: {file}\n")
 
 
 def test_line_that_is_far_too_long_is_refused_and_the_next_one_pushed(run, waiting):

@@ -124,6 +124,7 @@ def test_second_up_on_the_same_folder_is_told_who_has_it(up, run, tmp_path):
     )
     with up("--data", data) as first:
         second = nowhere("up", "--data", data)
+        first.stop()
 
     assert second.code == 69
     assert "Traceback" not in second.stderr

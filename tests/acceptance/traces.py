@@ -30,7 +30,7 @@ class Household:
         return {pid: line for pid, line in all_processes() if self.owns(pid)}
 
     def owns(self, pid: int) -> bool:
-        """Return whether a process carries the mark, or works in the folder: Postgres hides its environment."""
+        """Return whether a process carries the mark, or, as Postgres hides that, works in the folder."""
         with suppress(OSError):
             if f"{MARK}={self.mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 return True

@@ -5,6 +5,7 @@ hundred of them has no use for that. Every command still is a process of its own
 environment and its standard input to its exit code. The long-running ones are started in full by `petard`.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -90,6 +91,7 @@ def serve() -> None:
     """Fork a child for every order on standard input and say how it ended."""
     for module in USED_BY_COMMANDS:
         importlib.import_module(module)
+    gc.freeze()  # a child that ends does not look through all of this again
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
