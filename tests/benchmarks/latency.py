@@ -93,6 +93,4 @@ def summarise(waits: Sequence[float], rate: float) -> Latency:
     def percentile(share: float) -> float:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
-    return Latency(
-        len(ordered), rate, percentile(0.50), percentile(0.95), percentile(0.99), ordered[-1]
-    )
+    return Latency(len(ordered), rate, percentile(0.50), percentile(0.95), percentile(0.99), ordered[-1])

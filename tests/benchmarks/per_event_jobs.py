@@ -54,7 +54,11 @@ def rate_by_jobs(place: Place, events: Sequence[bytes]) -> float:
     with psycopg.connect(place.database_url) as connection:
         connection.execute(TABLES)
     enqueue(place.redis_url, events)
-    environment = {**os.environ, "PETARD_DATABASE_URL": place.database_url, "PETARD_REDIS_URL": place.redis_url}
+    environment = {
+        **os.environ,
+        "PETARD_DATABASE_URL": place.database_url,
+        "PETARD_REDIS_URL": place.redis_url,
+    }
     subprocess.run([sys.executable, __file__], env=environment, check=True)
     sql = "SELECT count(*), extract(epoch FROM max(received) - min(received)) FROM game_event"
     with psycopg.connect(place.database_url) as connection:

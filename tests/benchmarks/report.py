@@ -59,12 +59,12 @@ class Report:
     def summary(self) -> dict[str, float]:
         """Return the medians of all rounds; ratios are taken within each round."""
         return {
-            "jobs": median(round.jobs for round in self.rounds),
-            "petard": median(round.petard for round in self.rounds),
-            "petard_while_pushing": median(round.petard_while_pushing for round in self.rounds),
-            "floor": median(round.floor for round in self.rounds),
-            "over_jobs": median(round.over_jobs for round in self.rounds),
-            "of_floor": median(round.of_floor for round in self.rounds),
+            "jobs": median(one.jobs for one in self.rounds),
+            "petard": median(one.petard for one in self.rounds),
+            "petard_while_pushing": median(one.petard_while_pushing for one in self.rounds),
+            "floor": median(one.floor for one in self.rounds),
+            "over_jobs": median(one.over_jobs for one in self.rounds),
+            "of_floor": median(one.of_floor for one in self.rounds),
         }
 
     def to_json(self) -> str:
@@ -105,7 +105,7 @@ class Report:
             f"{'waiting in Redis, beyond the text':38}{waiting.overhead_by_memory_usage:10.1f} bytes an event"
             f" ({waiting.overhead_by_info:.1f} by INFO; texts of {waiting.text_bytes:.0f})"
         )
-        peaks = [round.worker_peak_mb for round in self.rounds if round.worker_peak_mb is not None]
+        peaks = [one.worker_peak_mb for one in self.rounds if one.worker_peak_mb is not None]
         if peaks:
             yield f"{'most memory of the worker':38}{max(peaks):10.0f} MB"
         yield f"{'Glicko alone':38}{self.costs.duels_per_second:10,.0f} duels/s"

@@ -39,10 +39,6 @@ class Role:
         if self._process.poll() not in {None, 0}:
             raise RoleFailedError(f"exit code {self._process.returncode}:\n{self.log()[-2000:]}")
 
-    def has_ended(self) -> bool:
-        """Return whether the process is over."""
-        return self._process.poll() is not None
-
     def log(self) -> str:
         """Return everything the process said."""
         return self._log.read_text(errors="replace")

@@ -73,9 +73,7 @@ def read_options() -> argparse.Namespace:
 
 def season(games: int, players: int) -> list[bytes]:
     """Return the events of that many games, in order and without mischief."""
-    quiet = Season(
-        pool=POOL, players=players, games=games, late_share=0, repeat_share=0, hostile_share=0
-    )
+    quiet = Season(pool=POOL, players=players, games=games, late_share=0, repeat_share=0, hostile_share=0)
     return list(simulate(quiet))
 
 

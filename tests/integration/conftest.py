@@ -2,9 +2,12 @@
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
+import psycopg
 import pytest
 import structlog
+from psycopg import sql
 from redis import Redis
 
 from integration.arena import POOL, make_pool, open_workshop
@@ -19,6 +22,17 @@ def plain_tracebacks() -> None:
     """As in production; structlog's own, with all locals, take longer than the tests."""
     renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[structlog.processors.add_log_level, renderer])
+
+
+@pytest.fixture(scope="module")
+def shared_database(servers: Any, template_database: str) -> Iterator[str]:
+    """A migrated database for all tests of a module: those that leave no trace in it."""
+    name = f"petard_shared_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(servers.database_url, autocommit=True) as admin:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        admin.execute(statement.format(sql.Identifier(name), sql.Identifier(template_database)))
+        yield f"{servers.database_url.rpartition('/')[0]}/{name}"
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def bad(count: int, first: int) -> list[bytes]:
 @pytest.fixture
 def workshop(workshop: Workshop) -> Workshop:
     """A workshop whose slice is long enough for looking for all that poison."""
-    workshop.slice_seconds, workshop.batch_size = 60, 60
+    workshop.slice_seconds, workshop.batch_size = 60, 10
     return workshop
 
 

@@ -75,11 +75,9 @@ def test_a_session_ended_in_the_middle_of_a_batch_leaves_it_to_the_next(
         return read_arrival(raw)
 
     push(client, keys, [finished(SIZE + 1)])  # parsed ahead: the whole batch is on its way by then
-    with (
-        patch.object(intake_module, "read_arrival", end_session),
-        pytest.raises(psycopg.OperationalError),
-    ):
-        intake.read(1)
+    intake.read(SIZE)
+
+    with patch.object(intake_module, "read_arrival", end_session), pytest.raises(psycopg.OperationalError):
         apply_batch(connection, intake, Breaker(), SIZE)
 
     assert counted(owner) == []

@@ -90,6 +90,7 @@ def calm_garbage_collector() -> None:
 
 def run_burst(dispatcher: Dispatcher, worker: PetardWorker, stop: Event) -> None:
     """Drain what is there; raise EventsLeftError when nothing moves though every old bell has expired."""
+    worker.work(burst=True)  # submissions that wait in RQ's queue become events first
     left, moved = 0, time.monotonic()
     dispatcher.discover_all()
     while waiting := dispatcher.waiting():

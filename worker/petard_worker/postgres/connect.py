@@ -66,6 +66,7 @@ def connect(url: str, name: str, role: str, limits: str) -> Connection:
         keepalives_idle=5,
         keepalives_interval=2,
         keepalives_count=3,
+        tcp_user_timeout=10_000,  # keepalives say nothing while sent data waits to be acknowledged
     )
     try:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))

@@ -109,7 +109,11 @@ def ensure_role(connection: Connection, role: str) -> None:
 def is_settled(connection: Connection, role: str, *, granted: bool) -> bool:
     """Return whether the role exists, or, if asked so, whether this login may already act as it."""
     if granted:
-        sql: LiteralString = "SELECT pg_has_role(current_user, %(role)s, 'MEMBER')"
+        # Since Postgres 16 whoever creates a role is a member that may grant it but not act as it.
+        sql: LiteralString = """
+            SELECT pg_has_role(current_user, %(role)s, CASE
+                WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+        """
     else:
         sql = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %(role)s)"
     return connection.execute(sql, {"role": role}).fetchone() == (True,)

@@ -1,0 +1,161 @@
+"""Each named constraint refuses what its name says."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import psycopg
+import pytest
+from psycopg import sql
+
+RATING = {
+    "pool": "p", "player": "ann", "rating": 1500.0, "rd": 350.0, "volatility": None, "bomb": 0,
+    "bomb_cap": 50, "abandons": 0, "penalties": 0, "games": 0, "wins": 0, "draws": 0, "losses": 0,
+    "peak": 1500.0,
+    "last_played": None, "player_seq": 1,
+}  # fmt: skip
+CHANGE = {
+    "pool": "p", "player": "ann", "player_seq": 1, "seq": 1, "rating_before": 1500.0, "rating_after": 1500.0,
+    "rd_before": 350.0, "rd_after": 350.0, "bomb_before": 0, "bomb_after": 0, "games_before": 0,
+    "games_after": 0, "penalty": False, "late": False,
+}  # fmt: skip
+LEDGER = {
+    "pool": "p", "seq": 1, "source": "/s", "event_id": "e", "type": "t", "game": "g",
+    "time": "2026-01-01T00:00:00Z", "outcome": "rated", "reason": None, "late": False, "version": 1,
+    "body": "{}",
+}  # fmt: skip
+LETTER = {"pool": "p", "digest": b"\0" * 32, "body": b"", "reason": "not_json", "detail": ""}
+POOL = {"name": "q", "system": "glicko", "parameters": "{}"}
+VERSION = {"pool": "p", "version": 2, "system": "glicko", "parameters": "{}", "since_seq": 1}
+
+GOOD: dict[str, dict[str, object]] = {
+    "rating": RATING,
+    "change": CHANGE,
+    "ledger": LEDGER,
+    "dead_letter": LETTER,
+    "pool": POOL,
+    "pool_version": VERSION,
+}
+INFINITE = (float("nan"), float("inf"), float("-inf"))
+NUMBERS = ("rating", "rd", "peak", "volatility")
+BEFORE_AFTER = ("rating_before", "rating_after", "rd_before", "rd_after")
+
+CHECKS: list[tuple[str, str, dict[str, object]]] = [
+    ("pool_name_is_a_pool_name", "pool", {"name": "Not a pool"}),
+    ("pool_name_is_a_pool_name", "pool", {"name": ""}),
+    ("pool_name_is_a_pool_name", "pool", {"name": "x" * 65}),
+    ("pool_name_is_a_pool_name", "pool", {"name": "p\n"}),
+    ("pool_version_starts_at_one", "pool", {"version": 0}),
+    ("pool_seq_is_not_negative", "pool", {"seq": -1}),
+    ("pool_epoch_starts_at_one", "pool", {"epoch": 0}),
+    ("pool_version_belongs_to_a_pool", "pool_version", {"pool": "nowhere"}),
+    ("ledger_seq_starts_at_one", "ledger", {"seq": 0}),
+    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "ignored"}),
+    ("ledger_ends_rated_or_ignored", "ledger", {"reason": "unrated"}),
+    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "dead"}),
+    *(("rating_is_finite", "rating", {name: value}) for name, value in product(NUMBERS, INFINITE)),
+    ("rating_is_finite", "rating", {"rd": -1.0}),
+    ("rating_bomb_is_within_its_cap", "rating", {"bomb": 51}),
+    ("rating_bomb_is_within_its_cap", "rating", {"bomb": -1}),
+    ("rating_counters_are_not_negative", "rating", {"abandons": -1, "penalties": -1}),
+    ("rating_counters_are_not_negative", "rating", {"penalties": -1}),
+    ("rating_counters_are_not_negative", "rating", {"wins": -1, "games": -1}),
+    ("rating_counters_are_not_negative", "rating", {"draws": -1, "games": -1}),
+    ("rating_counters_are_not_negative", "rating", {"losses": -1, "games": -1}),
+    ("rating_counters_are_not_negative", "rating", {"player_seq": 0}),
+    ("rating_games_are_wins_draws_losses", "rating", {"games": 1}),
+    ("rating_penalties_are_abandons", "rating", {"penalties": 1}),
+    ("change_belongs_to_a_ledger_entry", "change", {"seq": 0}),
+    ("change_belongs_to_a_ledger_entry", "change", {"player_seq": 0}),
+    *(("change_is_finite", "change", {name: value}) for name, value in product(BEFORE_AFTER, INFINITE)),
+    ("change_is_finite", "change", {"rd_after": -1.0}),
+    ("change_counters_are_not_negative", "change", {"bomb_before": -1}),
+    ("change_counters_are_not_negative", "change", {"bomb_after": -1}),
+    ("change_counters_are_not_negative", "change", {"games_before": -1}),
+    ("change_counters_are_not_negative", "change", {"games_after": 2}),
+    ("change_counters_are_not_negative", "change", {"games_before": 1}),
+    ("dead_letter_digest_is_sha256", "dead_letter", {"digest": b"short"}),
+    ("dead_letter_attempts_are_counted", "dead_letter", {"attempts": 0}),
+    ("dead_letter_state_is_known", "dead_letter", {"state": "lost"}),
+    ("dead_letter_reason_is_a_code", "dead_letter", {"reason": "Not a code"}),
+    ("dead_letter_reason_is_a_code", "dead_letter", {"reason": ""}),
+]  # fmt: skip
+
+KEYS: list[tuple[str, str, dict[str, object]]] = [
+    ("pool_pkey", "pool", {}),
+    ("pool_version_pkey", "pool_version", {"since_seq": 9}),
+    ("ledger_pkey", "ledger", {"event_id": "other", "game": "other"}),
+    ("ledger_counts_an_event_once", "ledger", {"seq": 2, "game": "other"}),
+    ("ledger_counts_a_game_once", "ledger", {"seq": 2, "event_id": "other"}),
+    ("rating_pkey", "rating", {"rating": 1.0}),
+    ("change_pkey", "change", {"seq": 2}),
+    ("dead_letter_keeps_a_body_once", "dead_letter", {"reason": "too_large"}),
+]
+
+
+@pytest.fixture
+def owner(shared_database: str) -> Iterator[psycopg.Connection]:
+    """May do everything, in a transaction that is rolled back; there is a pool."""
+    with psycopg.connect(shared_database) as connection, connection.transaction(force_rollback=True):
+        insert(connection, "pool", POOL | {"name": "p"})
+        yield connection
+
+
+def insert(owner: psycopg.Connection, table: str, row: dict[str, object]) -> None:
+    statement = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
+        sql.Identifier("petard", table),
+        sql.SQL(", ").join(map(sql.Identifier, row)),
+        sql.SQL(", ").join(map(sql.Placeholder, row)),
+    )
+    owner.execute(statement, row)
+
+
+@pytest.mark.parametrize("table", GOOD)
+def test_a_good_row_is_accepted(owner: psycopg.Connection, table: str) -> None:
+    """Without this the refusals below would prove nothing."""
+    insert(owner, table, GOOD[table])
+
+
+@pytest.mark.parametrize(("name", "table", "changes"), CHECKS)
+def test_a_bad_row_is_refused(
+    owner: psycopg.Connection, name: str, table: str, changes: dict[str, object]
+) -> None:
+    with pytest.raises(psycopg.errors.IntegrityError) as refused:
+        insert(owner, table, GOOD[table] | changes)
+
+    assert refused.value.diag.constraint_name == name
+
+
+@pytest.mark.parametrize(("name", "table", "changes"), KEYS)
+def test_a_second_row_of_the_same_is_refused(
+    owner: psycopg.Connection, name: str, table: str, changes: dict[str, object]
+) -> None:
+    insert(owner, table, GOOD[table])
+
+    with pytest.raises(psycopg.errors.UniqueViolation) as refused:
+        insert(owner, table, GOOD[table] | changes)
+
+    assert refused.value.diag.constraint_name == name
+
+
+def test_a_game_may_be_ignored_as_often_as_it_is_reported(owner: psycopg.Connection) -> None:
+    insert(owner, "ledger", LEDGER)
+    for seq in (2, 3):
+        ignored = {"seq": seq, "event_id": f"e{seq}", "outcome": "ignored", "reason": "duplicate_game"}
+
+        insert(owner, "ledger", LEDGER | ignored)
+
+
+def test_every_named_constraint_is_tested(owner: psycopg.Connection) -> None:
+    rows = owner.execute("""
+        SELECT conname FROM pg_constraint
+        WHERE connamespace = 'petard'::regnamespace AND contype IN ('c', 'f', 'p', 'u', 'x')
+        UNION
+        SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE relnamespace = 'petard'::regnamespace AND indisunique
+    """)
+    # The identity column and the migrations' own bookkeeping: nothing of ours to refuse.
+    untested = {"dead_letter_pkey", "migration_pkey"}
+
+    tested = {name for name, _, _ in (*CHECKS, *KEYS)}
+
+    assert {name for (name,) in rows} - untested == tested

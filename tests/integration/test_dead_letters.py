@@ -1,0 +1,107 @@
+"""Dead letters: every byte of what could not be accepted, with the reason, once."""
+
+import hashlib
+
+import psycopg
+import pytest
+from redis import Redis
+
+from integration.arena import apply_all, dead_letters, finished
+from petard_schema import MAX_EVENT_BYTES, DeadReason, EventRefused, Keys
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.dead_letters import bury, dead_letter
+
+REFUSED = EventRefused(DeadReason.NOT_JSON, "no JSON")
+
+ODD_BODIES = {
+    "NUL": b'{"a": "\x00"}',
+    "only NULs": b"\x00" * 100,
+    "invalid UTF-8": b"\xff\xfe\x80abc",
+    "a lone surrogate": b"\xed\xa0\x80",
+    "an escaped lone surrogate": rb'{"id": "\ud800"}',
+    "an escaped NUL": rb'{"id": "\u0000"}',
+    "too large by one": b"x" * (MAX_EVENT_BYTES + 1),
+    "a megabyte": bytes(range(256)) * 4096,
+    "nothing at all": b"",
+    "a line": b"\r\n",
+    "NaN": b'{"a": NaN}',
+}
+
+
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize("body", ODD_BODIES.values(), ids=ODD_BODIES.keys())
+def test_every_byte_is_kept(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection, body: bytes
+) -> None:
+    apply_all(connection, client, keys, [body, finished(1)])
+
+    ((kept, reason),) = dead_letters(owner)
+    assert kept == body
+    assert reason == ("too_large" if len(body) > MAX_EVENT_BYTES else "not_json")
+    assert owner.execute("SELECT digest FROM petard.dead_letter").fetchone() == (
+        hashlib.sha256(body).digest(),
+    )
+    assert owner.execute("SELECT count(*) FROM petard.ledger").fetchone() == (1,)
+
+
+@pytest.mark.usefixtures("pool")
+def test_what_is_known_of_an_event_can_be_searched_for(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    apply_all(connection, client, keys, [finished(1, "alice", "alice")])
+
+    row = owner.execute("SELECT source, event_id, game, reason, state FROM petard.dead_letter").fetchone()
+    assert row == ("/test", "e-1", "g-1", "self_match", "open")
+
+
+def attempts(owner: psycopg.Connection) -> list[tuple[int, str, bool]]:
+    """Return how often each letter was tried, its state, and whether it was seen again later."""
+    return owner.execute(
+        "SELECT attempts, state, last_seen > first_seen FROM petard.dead_letter ORDER BY id"
+    ).fetchall()
+
+
+def test_the_same_bytes_again_are_another_attempt(connection: Connection, owner: psycopg.Connection) -> None:
+    bury(connection, "p", [dead_letter(b"junk", REFUSED)])
+    bury(connection, "p", [dead_letter(b"junk", REFUSED), dead_letter(b"junk", REFUSED)])
+
+    assert attempts(owner) == [(3, "open", True)]
+
+
+def test_other_bytes_are_another_letter(connection: Connection, owner: psycopg.Connection) -> None:
+    bury(connection, "p", [dead_letter(b"junk", REFUSED), dead_letter(b"junk ", REFUSED)])
+
+    assert attempts(owner) == [(1, "open", False), (1, "open", False)]
+
+
+def test_each_pool_keeps_its_own(connection: Connection, owner: psycopg.Connection) -> None:
+    bury(connection, "p", [dead_letter(b"junk", REFUSED)])
+    bury(connection, "q", [dead_letter(b"junk", REFUSED)])
+
+    assert attempts(owner) == [(1, "open", False), (1, "open", False)]
+
+
+@pytest.mark.parametrize("state", ["replayed", "discarded"])
+def test_a_letter_that_comes_back_is_open_again_with_its_latest_reason(
+    connection: Connection, owner: psycopg.Connection, state: str
+) -> None:
+    bury(connection, "p", [dead_letter(b"junk", REFUSED)])
+    owner.execute("UPDATE petard.dead_letter SET state = %(state)s, actor = 'ann'", {"state": state})
+
+    bury(connection, "p", [dead_letter(b"junk", EventRefused(DeadReason.UNKNOWN_POOL, "no pool"))])
+
+    row = owner.execute("SELECT state, actor, reason, detail, attempts FROM petard.dead_letter").fetchone()
+    assert row == ("open", None, "unknown_pool", "no pool", 2)
+
+
+@pytest.mark.parametrize(
+    "detail", ["a\x00b", "\ud800", "x" * 5000, "美" * 5000], ids=["NUL", "surrogate", "long", "wide"]
+)
+def test_no_detail_keeps_a_letter_from_being_stored(
+    connection: Connection, owner: psycopg.Connection, detail: str
+) -> None:
+    bury(connection, "p", [dead_letter(b"junk", EventRefused(DeadReason.INTERNAL_ERROR, detail))])
+
+    row = owner.execute("SELECT length(detail) FROM petard.dead_letter").fetchone()
+    assert row is not None
+    assert 1 <= row[0] <= 1000
