@@ -10,7 +10,6 @@ from faults.fleet import Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
 from faults.seasons import rated, raws, season
 from petard_worker.intake import TRIM
-from petard_worker.postgres.connect import FIRST_WITH_TRANSACTION_TIMEOUT
 
 TRIM_CALL = script_call(TRIM)
 FIRST_GAMES = 40
@@ -98,9 +97,6 @@ def test_worker_that_trims_after_others_went_on_removes_nothing(
 def test_worker_frozen_inside_its_transaction_loses_the_pool_and_does_no_harm_later(
     fleet: Fleet, events: Pushed
 ) -> None:
-    with fleet.owner() as connection:
-        if connection.info.server_version < FIRST_WITH_TRANSACTION_TIMEOUT:
-            pytest.skip("before 17 Postgres waits for a client that is frozen in the middle of a pipeline")
     for _ in range(2):
         fleet.start_worker()
     wait_until(lambda: all(worker.logged("worker_started") for worker in fleet.roles), "both workers")

@@ -28,6 +28,7 @@ from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.postgres.connect import RoleMissingError
+from petard_worker.postgres.frozen import end_frozen_holders
 from petard_worker.postgres.migrate import SchemaMismatchError
 from petard_worker.postgres.session import Session
 from petard_worker.rq_worker import Jobs, JsonQueue, enqueue_job
@@ -161,7 +162,19 @@ class Drain:
         self.failures += 1
         longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2**self.failures)
         log.warning("postgres_unavailable", pool=self.pool, failures=self.failures, error=str(error).strip())
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            self.end_frozen_holders()
         self.workshop.stop.wait(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
+
+    def end_frozen_holders(self) -> None:
+        """Free the pool from a worker that was frozen with its lock."""
+        try:
+            ended = end_frozen_holders(self.workshop.session.open())
+        except psycopg.Error as error:
+            log.warning("frozen_workers_not_ended", pool=self.pool, error=str(error).strip())
+            return
+        if ended:
+            log.warning("frozen_workers_ended", pool=self.pool, sessions=ended)
 
     def linger(self) -> bool:
         """Wait a moment for more events unless another pool waits for this worker; True when some came."""

@@ -13,7 +13,7 @@ from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
 from petard_worker.dispatch import Dispatcher
 from petard_worker.jobs import Workshop, allowed_jobs
-from petard_worker.postgres.connect import Connection, connect_drain
+from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.session import Session
 from petard_worker.redis_client import connect_redis
 from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
@@ -28,7 +28,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 def connector(settings: Settings, name: str) -> Callable[[], Connection]:
     """Return a function that connects to Postgres as a worker."""
-    return lambda: connect_drain(settings.database_url.get_secret_value(), name)
+    return lambda: connect_worker(settings.database_url.get_secret_value(), name)
 
 
 def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:

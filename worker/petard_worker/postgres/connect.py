@@ -19,9 +19,6 @@ WORKER_LIMITS: LiteralString = (
     " -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
     " -c synchronous_commit=on -c TimeZone=UTC"
 )
-# In a pipeline a session that waits for its client counts as active, not as idle: only this ends it then.
-DRAIN_LIMIT: LiteralString = "SET transaction_timeout = '10s'"
-FIRST_WITH_TRANSACTION_TIMEOUT = 170_000
 # A worker looks rows up by their keys and nothing else. With a plan that was made while the table was small
 # Postgres would go on to read the whole table for one row.
 BY_KEY: LiteralString = " -c enable_seqscan=off"
@@ -37,14 +34,6 @@ class RoleMissingError(Exception):
 def connect_worker(url: str, name: str) -> Connection:
     """Return a connection that may do what a worker may, and no more."""
     return connect(url, name, WORKER_ROLE, WORKER_LIMITS + BY_KEY)
-
-
-def connect_drain(url: str, name: str) -> Connection:
-    """Return a worker's connection that no transaction can hold for long, where Postgres knows how."""
-    connection = connect_worker(url, name)
-    if connection.info.server_version >= FIRST_WITH_TRANSACTION_TIMEOUT:
-        connection.execute(DRAIN_LIMIT)
-    return connection
 
 
 def connect_reader(url: str, name: str) -> Connection:
