@@ -11,7 +11,7 @@ from petard_schema.game_events import (
     UnrankedSide,
 )
 from petard_schema.keys import Keys
-from petard_schema.parse import Identity, parse_event, read_identity
+from petard_schema.parse import Identity, parse_event, read_counted, read_identity
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
 
@@ -37,5 +37,6 @@ __all__ = [
     "Standing",
     "UnrankedSide",
     "parse_event",
+    "read_counted",
     "read_identity",
 ]

@@ -5,7 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from petard_schema.envelope import Envelope, Message
-from petard_schema.names import EventId, EventSource, GameName, PlayerName, PoolName
+from petard_schema.names import MAX_ID, MAX_NAME, MAX_SOURCE, PoolName
+
+# Which characters may stand in a name depends on the version of Unicode, hence of Python. What was accepted
+# is told as it is: a follower's Python may be older than the worker's.
+ToldName = Annotated[str, Field(min_length=1, max_length=MAX_NAME, description="As it was accepted.")]
+ToldId = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="As it was accepted.")]
+ToldSource = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE, description="As it was accepted.")]
 
 
 class Standing(Message):
@@ -35,7 +41,7 @@ class Explanation(Message):
 class Change(Message):
     """One player's before and after."""
 
-    player: PlayerName
+    player: ToldName
     player_seq: Annotated[int, Field(description="Counts the changes of this player: 1, 2, 3, …")]
     before: Standing
     after: Standing
@@ -45,10 +51,10 @@ class Change(Message):
 class Cause(Message):
     """The event that caused a ledger entry."""
 
-    id: EventId
-    source: EventSource
+    id: ToldId
+    source: ToldSource
     type: str
-    game: GameName | None = None
+    game: ToldName | None = None
 
 
 class LedgerEntry(Message):
@@ -68,6 +74,8 @@ class LedgerEntry(Message):
 class RatingChanged(Envelope):
     """An entry of the ledger: `subject` is the pool, `id` is `<pool>/<epoch>-<seq>`."""
 
+    id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
+    source: Annotated[str, Field(min_length=1, max_length=MAX_SOURCE)]
     type: Literal["petard.rating.changed.v1"] = "petard.rating.changed.v1"
     subject: PoolName
     data: LedgerEntry

@@ -145,6 +145,33 @@ def test_unreachable_redis_is_named_by_its_setting(run):
         assert_one_clear_line(one, UNAVAILABLE, "cannot reach Redis", "PETARD_REDIS_URL")
 
 
+def test_lock_that_does_not_come_free_is_not_called_an_unreachable_server(run, pool, owner):
+    with owner.transaction():
+        owner.execute("SELECT FROM petard.pool WHERE name = 'p' FOR UPDATE")
+
+        ended = run("pool", "set", "p", "--resume")
+
+    assert_one_clear_line(ended, FAILED, "somebody else holds what this needs", "lock timeout")
+
+
+def test_cancelled_statement_is_not_called_an_unreachable_server(petard, pool, owner, wait_until):
+    cancel = """
+        SELECT pg_cancel_backend(pid) FROM pg_locks
+        WHERE relation = 'petard.rating'::regclass AND NOT granted
+    """
+    with owner.transaction():
+        owner.execute("LOCK TABLE petard.rating")
+        command = petard.start("leaderboard", "p")
+        wait_until(lambda: owner.execute(cancel).fetchone(), "the command to wait for the table")
+
+        code = command.wait(30)
+
+    assert (code, petard.log_of(command)) == (
+        FAILED,
+        "petard: Postgres gave up a statement: canceling statement due to user request\n",
+    )
+
+
 def test_database_without_tables_is_refused_with_the_command_to_run(run, owner):
     owner.execute("DROP SCHEMA petard CASCADE")
 
@@ -231,19 +258,14 @@ WRONG = [
     ("leaderboard",),
     ("leaderboard", "p", "--top", "-1"),
     ("leaderboard", "p", "--top", "many"),
-    ("leaderboard", "nowhere"),
-    ("player", "nowhere", "alice"),
     ("player", "p", "alice", "--at", "yesterday"),
     ("player", "p", "alice", "--at", "2026-01-01"),
     ("preview", "p", "alice", "alice"),
-    ("preview", "nowhere", "alice", "bob"),
-    ("pool", "show", "nowhere"),
     ("pool", "create", "Two Words"),
     ("pool", "create", "line\nbreak"),
     ("pool", "create", "p\n"),
     ("pool", "create", LONG),
     ("pool", "set", "p"),
-    ("pool", "set", "nowhere", "--resume"),
     ("pool", "set", "p", "--param", "c"),
     ("dead", "list", "--state", "lost"),
     ("dead", "list", "--reason", "because"),
@@ -281,6 +303,13 @@ def test_wrong_arguments_are_a_usage_error(run, pool):
 
 
 IMPOSSIBLE = [
+    ("leaderboard", "nowhere"),
+    ("player", "nowhere", "alice"),
+    ("preview", "nowhere", "alice", "bob"),
+    ("pool", "show", "nowhere"),
+    ("pool", "set", "nowhere", "--resume"),
+    ("pool", "set", "nowhere", "--param", "c=5"),
+    ("player", "p", "nobody", "--at", "2026-01-01T00:00:00Z"),
     ("player", "p", "nobody"),
     ("player", "p", "line\nbreak"),
     ("player", "p", ""),

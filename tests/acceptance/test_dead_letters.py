@@ -50,6 +50,19 @@ def test_list_can_be_narrowed_by_pool_and_reason(run, play, orphan):
     assert "--limit shows more" in first.stderr
 
 
+def test_list_reads_no_bodies(run, play, owner):
+    play(b"nonsense")
+    readable = (
+        "id, pool, reason, detail, attempts, first_seen, last_seen, state, actor, source, event_id, game"
+    )
+    owner.execute("REVOKE SELECT ON petard.dead_letter FROM petard_reader")
+    owner.execute(f"GRANT SELECT ({readable}) ON petard.dead_letter TO petard_reader")
+
+    (letter,) = run("dead", "list", "--json").json
+
+    assert letter["reason"] == "not_json"
+
+
 def test_show_gives_the_bytes_as_they_came(run, play):
     body = b'\x00\xff{"id": "\x1b[31m'
     play(body)
@@ -140,6 +153,14 @@ def test_discarded_letter_stays_in_the_table_and_is_not_replayed(run, orphan, ow
     assert (again.code, again.stderr) == (1, "petard: no open dead letter fits\n")
     assert letter["id"] == orphan
     assert dead_letters(owner, "later") == [(ORPHAN, "unknown_pool")]
+
+
+def test_event_whose_letter_was_discarded_is_still_dead(run, orphan):
+    run("dead", "discard", str(orphan), "--yes")
+
+    fate = run("event", "e-1", "--json").json
+
+    assert (fate["outcome"], fate["reason"]) == ("dead", "unknown_pool")
 
 
 @pytest.mark.parametrize("command", ["replay", "discard"])

@@ -61,6 +61,24 @@ def test_player_at_a_time_is_as_that_event_left_them(run, play):
     assert "had played nothing" in before.stderr
 
 
+def test_player_at_a_time_never_includes_a_later_game(run, play):
+    # In the order in which they are applied; the game of minute 2 comes after that of minute 5.
+    play(finished(1), finished(5), finished(2), finished(6))
+
+    found = {
+        minute: run(
+            "player", "p", "alice", "--at", format_time(START + timedelta(minutes=minute)), "--json"
+        ).json
+        for minute in (3, 5, 7)
+    }
+    (first,) = (
+        change for change in run("event", "e-1", "--json").json["changes"] if change["player"] == "alice"
+    )
+
+    assert {minute: then["games"] for minute, then in found.items()} == {3: 1, 5: 3, 7: 4}
+    assert found[3]["rating"] == first["after"]["rating"]
+
+
 def test_equal_ratings_share_a_rank_and_stand_by_name(run, play):
     play(finished(1, "winner", "loser"), drawn(2, "equal-b", "Equal-a"))
 
@@ -108,6 +126,22 @@ def test_display_range_is_for_people_and_not_for_programs(run, play):
 
     assert shown[1].split()[2] == "5000.0"
     assert first["rating"] == 1500.0
+
+
+def test_every_command_shows_ratings_and_their_widths_in_the_display_range(run, play):
+    # 0-3000 as 0-10000: the published example's 1662.2 ± 290.2, 162.2 above where it began, times 10/3.
+    play(finished(1))
+    run("pool", "set", "p", "--setting", "display_high=10000")
+
+    board = run("leaderboard", "p").stdout.splitlines()
+    alice = dict(line.split() for line in run("player", "p", "alice").stdout.splitlines()[1:])
+    change = next(line for line in run("event", "e-1").stdout.splitlines() if line.startswith("alice"))
+    win = next(line for line in run("preview", "p", "x", "y").stdout.splitlines() if line.startswith("win"))
+
+    assert board[1].split()[2:4] == ["5540.7", "967.4"]
+    assert (alice["rating"], alice["rd"], alice["peak"]) == ("5540.7", "967.4", "5540.7")
+    assert change.split()[1:4] == ["5000.0", "5540.7", "967.4"]
+    assert win.split() == ["win", "5540.7", "+540.7", "4459.3", "-540.7"]
 
 
 def test_event_that_was_rated_says_what_it_did(run, play):
@@ -205,6 +239,22 @@ def test_status_tells_backlog_lag_and_dead_letters(run, play, pool):
     assert 3600 <= found["head_age_s"] < 3700
     assert found["dead_letters"] == {"bad_field": 1, "not_json": 2}
     assert status["workers"] == 0
+
+
+def test_status_shows_what_waits_for_a_pool_that_does_not_exist(run, pool):
+    run("push", stdin=finished(1, pool="later"))
+    run("worker", "--burst")
+    run("push", stdin=b"\n".join([finished(2, pool="later"), finished(3, pool="never")]))
+
+    found = {pool["pool"]: pool for pool in run("status", "--json").json["pools"]}
+
+    assert {name: (one["backlog"], one["stopped"]) for name, one in found.items()} == {
+        "p": (0, None),
+        "later": (1, "no such pool"),
+        "never": (1, "no such pool"),
+    }
+    assert found["later"]["dead_letters"] == {"unknown_pool": 1}
+    assert found["never"]["head_age_s"] > 0
 
 
 def test_status_counts_living_workers(run, petard, pool, wait_until):

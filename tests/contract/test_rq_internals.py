@@ -138,6 +138,8 @@ OVERRIDES: dict[type, tuple[type, dict[str, list[str] | type]]] = {
             "dequeue_timeout": property,
             "connection_timeout": property,
             "subscribe": ["self"],
+            "check_for_suspension": ["self", "burst"],
+            "heartbeat": ["self", "timeout", "pipeline"],
             "dequeue_job_and_maintain_ttl": ["self", "timeout", "max_idle_time"],
             "execute_job": ["self", "job", "queue"],
             "run_maintenance_tasks": ["self"],

@@ -151,16 +151,17 @@ class Audit:
         expected_id = f"{self.evidence.epoch}-{row.seq}"
         assert entry.id == expected_id, f"the stream has {entry.id} where {expected_id} is due"
         data = cast("Json", entry.event["data"])
-        told = {name: data[name] for name in ("epoch", "seq", "cause", "outcome", "reason")}
         cause = {"id": row.event_id, "source": row.source, "type": row.type, "game": row.game}
-        assert told == {
+        due = {
+            "pool": data["pool"],
             "epoch": self.evidence.epoch,
             "seq": row.seq,
-            "cause": cause,
+            "cause": without_nones(cause),
             "outcome": row.outcome,
             "reason": row.reason,
-        }, f"stream entry {entry.id}"
-        assert data["changes"] == [as_told(change) for change in changes], f"stream entry {entry.id}"
+            "changes": [as_told(change) for change in changes],
+        }
+        assert data == without_nones(due), f"stream entry {entry.id}"
 
     def finish(self) -> None:
         """Check that nothing is missing at the ends, and where everybody stands."""
@@ -209,12 +210,16 @@ def as_told(change: ChangeRow) -> Json:
     return {
         "player": change.player,
         "player_seq": change.player_seq,
-        "before": {name: getattr(change, f"{name}_before") for name in names},
-        "after": {name: getattr(change, f"{name}_after") for name in names},
-        "explanation": {
-            name: getattr(change, name) for name in ("expected", "actual", "rd_aged", "penalty", "late")
-        },
+        "before": without_nones({name: getattr(change, f"{name}_before") for name in names}),
+        "after": without_nones({name: getattr(change, f"{name}_after") for name in names}),
+        "explanation": without_nones(
+            {name: getattr(change, name) for name in ("expected", "actual", "rd_aged", "penalty", "late")}
+        ),
     }
+
+
+def without_nones(facts: Mapping[str, object]) -> Json:
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def check_letters(letters: Mapping[bytes, str], pushed: Iterable[Pushed]) -> None:

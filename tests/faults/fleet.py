@@ -28,7 +28,7 @@ from petard_worker.postgres.connect import connect_worker
 from petard_worker.postgres.migrate import migrate
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.redis_client import connect_redis
-from petard_worker.rq_worker import QUEUE, open_queue
+from petard_worker.rq_worker import open_queue
 from petard_worker.run_publisher import publish_rest
 
 POOL = "p"
@@ -260,12 +260,12 @@ class Fleet:
     def stranded_jobs(self) -> tuple[int, int]:
         """Return how many jobs are in RQ's queue, and how many were taken from it and never begun."""
         with self.client as client:
-            queue = open_queue(client, {})
+            queue = open_queue(client, {}, self.keys.prefix)
             return client.llen(queue.key), client.llen(queue.intermediate_queue_key)
 
     def failed_jobs(self) -> int:
         with self.client as client:
-            return FailedJobRegistry(QUEUE, connection=client).count
+            return FailedJobRegistry(self.keys.prefix, connection=client).count
 
     def logs(self) -> str:
         """The last words of every process, for a failed test."""

@@ -241,8 +241,8 @@ ledger.ask_games = lambda connection, pool, games: dict
 """
 
 PLAIN_APPEND = f"""
-from petard_worker import publish
-publish.APPEND = publish.APPEND.replace("if last ~= ARGV[1] then return last end", "")
+from petard_worker import change_stream, publish
+change_stream.APPEND = change_stream.APPEND.replace("if last ~= ARGV[1] then return last end", "")
 publish.Publisher.check_redis = lambda self, *pools: None
 {MAIN}
 """

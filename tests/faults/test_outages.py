@@ -64,7 +64,7 @@ def test_drain_waits_for_a_lock_that_is_held_longer_than_it_may_wait(fleet: Flee
 
     with locked(fleet):
         fleet.push(raws(events[100:]))
-        wait_until(lambda: worker.log.count("postgres_unavailable") >= 2, "the second timeout", 10)
+        wait_until(lambda: worker.log.count("pool_busy") >= 2, "the second timeout", 10)
 
     fleet.wait_until_applied(rated(events), seconds=5)
     fleet.publish_rest()

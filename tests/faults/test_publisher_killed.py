@@ -8,7 +8,8 @@ from faults.audit import Pushed
 from faults.fleet import Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
 from faults.seasons import rated, raws, season
-from petard_worker.publish import APPEND, PLACE_BOARD
+from petard_worker.board import PLACE_BOARD
+from petard_worker.change_stream import APPEND
 
 APPEND_CALL = script_call(APPEND)
 
@@ -80,9 +81,33 @@ def test_frozen_publisher_whose_session_is_ended_is_replaced_and_does_no_harm_la
     assert zombie.alive
 
 
-@pytest.mark.parametrize("words", [b"\r\nZADD\r\n", script_call(PLACE_BOARD)], ids=["begun", "complete"])
+def test_frozen_publisher_loses_the_lock_without_anybody_doing_anything(
+    fleet: Fleet, events: Pushed, applied: int
+) -> None:
+    later = season(300, seed=2)
+    zombie = fleet.publisher()
+    fleet.wait_until_published(applied)
+    standby = fleet.publisher()
+
+    zombie.freeze()
+    fleet.push(raws(later))
+    fleet.apply_all()
+    wait_until(lambda: standby.logged("publisher_active"), "the standby to take over", 10)
+    fleet.wait_until_published(applied + rated(later), seconds=5)
+    zombie.thaw()
+    wait_until(lambda: zombie.logged("publishing_interrupted"), "the zombie to see that it was replaced")
+
+    fleet.audit(events, later)
+    assert zombie.alive
+
+
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [(b"\r\nZADD\r\n", "publishing_interrupted"), (script_call(PLACE_BOARD), "board_refused")],
+    ids=["begun", "complete"],
+)
 def test_board_put_in_place_after_another_publisher_took_over_is_not_kept(
-    fleet: Fleet, proxy: HoldingProxy, events: Pushed, applied: int, words: bytes
+    fleet: Fleet, proxy: HoldingProxy, events: Pushed, applied: int, words: bytes, end: str
 ) -> None:
     later = season(300, seed=2)
     proxy.hold_request(words)
@@ -95,7 +120,7 @@ def test_board_put_in_place_after_another_publisher_took_over_is_not_kept(
     fleet.wait_until_published(applied + rated(later))
 
     proxy.let_go()
-    wait_until(lambda: zombie.logged("board_refused"), "the late board to be refused")
+    wait_until(lambda: zombie.logged(end), "the end of the late board")
 
     fleet.audit(events, later)
 

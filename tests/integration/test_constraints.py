@@ -20,8 +20,8 @@ CHANGE = {
 }  # fmt: skip
 LEDGER = {
     "pool": "p", "seq": 1, "source": "/s", "event_id": "e", "type": "t", "game": "g",
-    "time": "2026-01-01T00:00:00Z", "outcome": "rated", "reason": None, "late": False, "version": 1,
-    "body": "{}",
+    "time": "2026-01-01T00:00:00Z", "outcome": "rated", "reason": None, "counts": True, "late": False,
+    "version": 1, "body": "{}",
 }  # fmt: skip
 LETTER = {"pool": "p", "digest": b"\0" * 32, "body": b"", "reason": "not_json", "detail": ""}
 POOL = {"name": "q", "system": "glicko", "parameters": "{}"}
@@ -49,9 +49,11 @@ CHECKS: list[tuple[str, str, dict[str, object]]] = [
     ("pool_epoch_starts_at_one", "pool", {"epoch": 0}),
     ("pool_version_belongs_to_a_pool", "pool_version", {"pool": "nowhere"}),
     ("ledger_seq_starts_at_one", "ledger", {"seq": 0}),
-    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "ignored"}),
+    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "ignored", "counts": False}),
     ("ledger_ends_rated_or_ignored", "ledger", {"reason": "unrated"}),
-    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "dead"}),
+    ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "dead", "counts": False}),
+    ("ledger_counts_rated_games_only", "ledger", {"outcome": "ignored", "reason": "unrated"}),
+    ("ledger_counts_rated_games_only", "ledger", {"game": None}),
     *(("rating_is_finite", "rating", {name: value}) for name, value in product(NUMBERS, INFINITE)),
     ("rating_is_finite", "rating", {"rd": -1.0}),
     ("rating_bomb_is_within_its_cap", "rating", {"bomb": 51}),
@@ -71,8 +73,7 @@ CHECKS: list[tuple[str, str, dict[str, object]]] = [
     ("change_counters_are_not_negative", "change", {"bomb_before": -1}),
     ("change_counters_are_not_negative", "change", {"bomb_after": -1}),
     ("change_counters_are_not_negative", "change", {"games_before": -1}),
-    ("change_counters_are_not_negative", "change", {"games_after": 2}),
-    ("change_counters_are_not_negative", "change", {"games_before": 1}),
+    ("change_counters_are_not_negative", "change", {"games_after": -1}),
     ("dead_letter_digest_is_sha256", "dead_letter", {"digest": b"short"}),
     ("dead_letter_attempts_are_counted", "dead_letter", {"attempts": 0}),
     ("dead_letter_state_is_known", "dead_letter", {"state": "lost"}),
@@ -140,9 +141,22 @@ def test_a_second_row_of_the_same_is_refused(
 def test_a_game_may_be_ignored_as_often_as_it_is_reported(owner: psycopg.Connection) -> None:
     insert(owner, "ledger", LEDGER)
     for seq in (2, 3):
-        ignored = {"seq": seq, "event_id": f"e{seq}", "outcome": "ignored", "reason": "duplicate_game"}
+        ignored = {
+            "seq": seq,
+            "event_id": f"e{seq}",
+            "outcome": "ignored",
+            "reason": "duplicate_game",
+            "counts": False,
+        }
 
         insert(owner, "ledger", LEDGER | ignored)
+
+
+def test_a_later_entry_may_correct_a_game_that_has_counted(owner: psycopg.Connection) -> None:
+    insert(owner, "ledger", LEDGER)
+
+    insert(owner, "ledger", LEDGER | {"seq": 2, "event_id": "e2", "counts": False})
+    insert(owner, "change", CHANGE | {"seq": 2, "games_before": 3, "games_after": 2})
 
 
 def test_every_named_constraint_is_tested(owner: psycopg.Connection) -> None:

@@ -8,8 +8,11 @@ from redis import Redis
 
 from integration.arena import apply_all, dead_letters, finished
 from petard_schema import MAX_EVENT_BYTES, DeadReason, EventRefused, Keys
-from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.dead_letters import bury, dead_letter
+from petard_worker import replay as replay_module
+from petard_worker.postgres import dead_letters as table
+from petard_worker.postgres.connect import Connection, connect_worker
+from petard_worker.postgres.dead_letters import LetterFilter, bury, dead_letter
+from petard_worker.replay import CHUNK, discard, replay
 
 REFUSED = EventRefused(DeadReason.NOT_JSON, "no JSON")
 
@@ -105,3 +108,73 @@ def test_no_detail_keeps_a_letter_from_being_stored(
     row = owner.execute("SELECT length(detail) FROM petard.dead_letter").fetchone()
     assert row is not None
     assert 1 <= row[0] <= 1000
+
+
+OPEN = LetterFilter(state="open")
+MANY = 2 * CHUNK + 1
+
+
+@pytest.fixture
+def many(connection: Connection) -> list[bytes]:
+    """More letters than fit into a chunk, all of one pool."""
+    bodies = [f"junk {number}".encode() for number in range(MANY)]
+    bury(connection, "p", [dead_letter(body, REFUSED) for body in bodies])
+    return bodies
+
+
+def test_a_letter_that_fails_again_is_not_picked_up_twice_by_the_same_replay(
+    connection: Connection, client: Redis, keys: Keys, many: list[bytes], owner: psycopg.Connection
+) -> None:
+    ids = table.find_ids(connection, OPEN)
+    done = []
+
+    for count in replay(connection, client, keys, ids, "ann"):
+        done.append(count)
+        bury(connection, "p", [dead_letter(body, REFUSED) for body in many[: sum(done)]])
+
+    assert done == [CHUNK, CHUNK, 1]
+    assert client.lrange(keys.events("p"), 0, -1) == many
+    assert table.find_ids(connection, OPEN) == ids
+    assert {actor for (actor,) in owner.execute("SELECT actor FROM petard.dead_letter")} == {None}
+
+
+def test_a_letter_that_comes_back_before_it_is_marked_stays_open(
+    connection: Connection, client: Redis, keys: Keys, many: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused_at_once(*arguments: object) -> None:
+        bury(connection, "p", [dead_letter(many[0], REFUSED)])
+
+    monkeypatch.setattr(replay_module, "push_lines", refused_at_once)
+    ids = table.find_ids(connection, OPEN)
+
+    done = list(replay(connection, client, keys, ids[:2], "ann"))
+
+    assert done == [2]
+    assert table.find_ids(connection, OPEN) == [ids[0], *ids[2:]]
+
+
+def test_discard_takes_all_that_are_open(
+    connection: Connection, many: list[bytes], owner: psycopg.Connection
+) -> None:
+    ids = table.find_ids(connection, OPEN)
+    owner.execute("UPDATE petard.dead_letter SET state = 'replayed' WHERE id = %(id)s", {"id": ids[0]})
+
+    done = list(discard(connection, ids, "ann"))
+
+    assert done == [CHUNK - 1, CHUNK, 1]
+    counts = owner.execute("SELECT state, actor, count(*) FROM petard.dead_letter GROUP BY 1, 2 ORDER BY 1")
+    assert counts.fetchall() == [("discarded", "ann", len(many) - 1), ("replayed", None, 1)]
+
+
+def test_a_letter_that_is_buried_again_right_now_stays_open(
+    connection: Connection, client: Redis, keys: Keys, many: list[bytes], database_url: str
+) -> None:
+    """And nobody waits: whoever buries many letters and whoever marks many must not lock each other out."""
+    ids = table.find_ids(connection, OPEN)
+    with connect_worker(database_url, "other") as other, other.transaction():
+        bury(other, "p", [dead_letter(many[0], REFUSED)])
+
+        done = list(replay(connection, client, keys, ids[:2], "ann"))
+
+    assert done == [2]
+    assert table.find_ids(connection, OPEN) == [ids[0], *ids[2:]]

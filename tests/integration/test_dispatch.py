@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import psycopg
 import pytest
 from redis import Redis
 from rq.job import Job
+from structlog.testing import capture_logs
 
 from integration.arena import (
     counted,
@@ -26,6 +28,7 @@ from integration.arena import (
     run_drain,
 )
 from petard_schema import Keys
+from petard_worker import dispatch
 from petard_worker.bell import QUEUED_MS, WORKING_MS
 from petard_worker.dispatch import MOST_POKES, MOST_POOLS, Dispatcher, readable
 from petard_worker.jobs import Drain, Workshop
@@ -36,6 +39,8 @@ from petard_worker.settings import Settings
 
 
 class Commands(Protocol):
+    environment: dict[str, str]
+
     def start(self, *arguments: str) -> subprocess.Popen[str]: ...
 
     def log_of(self, process: subprocess.Popen[str]) -> str: ...
@@ -49,6 +54,16 @@ def queue(client: Redis) -> JsonQueue:
 @pytest.fixture
 def dispatcher(client: Redis, keys: Keys, queue: JsonQueue) -> Dispatcher:
     return Dispatcher(client, keys, queue, "ours")
+
+
+def listen(dispatcher: Dispatcher) -> None:
+    """Let the dispatcher subscribe, and wait until Redis has heard of it."""
+    channel = dispatcher.keys.pushed()
+    for _ in range(1000):
+        dispatcher.wait_for_poke(0.01)
+        if dict(dispatcher.redis.pubsub_numsub(channel)) == {channel.encode(): 1}:
+            return
+    raise AssertionError("Redis does not hear of the subscription")
 
 
 def queued(queue: JsonQueue) -> list[tuple[str, str]]:
@@ -164,7 +179,7 @@ def test_a_lost_bell_lets_a_second_drain_in_and_nothing_counts_twice(
 def test_a_poke_makes_a_pool_known_at_once(
     client: Redis, keys: Keys, settings: Settings, queue: JsonQueue, dispatcher: Dispatcher
 ) -> None:
-    dispatcher.wait_for_poke(0.01)
+    listen(dispatcher)
     push(client, keys, games(1))
     client.publish(keys.pushed(), "p")
 
@@ -174,7 +189,7 @@ def test_a_poke_makes_a_pool_known_at_once(
 
 
 def test_a_poke_that_names_no_pool_is_ignored(client: Redis, keys: Keys, dispatcher: Dispatcher) -> None:
-    dispatcher.wait_for_poke(0.01)
+    listen(dispatcher)
     client.publish(keys.pushed(), b"\xff\x00")
 
     dispatcher.wait_for_poke(5)
@@ -183,7 +198,7 @@ def test_a_poke_that_names_no_pool_is_ignored(client: Redis, keys: Keys, dispatc
 
 
 def test_a_flood_of_pokes_does_not_fill_the_memory(client: Redis, keys: Keys, dispatcher: Dispatcher) -> None:
-    dispatcher.wait_for_poke(0.01)
+    listen(dispatcher)
     pipe = client.pipeline(transaction=False)
     for number in range(MOST_POOLS + 10):
         pipe.publish(keys.pushed(), f"junk-{number}")
@@ -360,10 +375,23 @@ def test_at_most_one_drain_per_pool_is_queued_or_running(
     pools = ["a", "b", "c"]
     for pool in pools:
         make_pool(connection, pool)
-    running: Counter[str] = Counter()
+    working: Counter[str] = Counter()
     most: Counter[str] = Counter()
+    longest_queue: list[int] = []
     guard = threading.Lock()
     stop = threading.Event()
+
+    class Watched(Drain):
+        """A drain that is seen at work."""
+
+        def step(self) -> bool:
+            with guard:
+                working[self.pool] += 1
+                most[self.pool] = max(most[self.pool], working[self.pool])
+            found = super().step()
+            with guard:
+                working[self.pool] -= 1
+            return found
 
     def keep_ringing(name: str) -> None:
         with connect_redis(redis_url) as own:
@@ -371,15 +399,11 @@ def test_at_most_one_drain_per_pool_is_queued_or_running(
             ringer.pools.update(pools)
             while not stop.is_set():
                 ringer.ring()
+                longest_queue.append(ringer.queue.count)
 
     def drain_of(workshop: Workshop) -> Callable[[str, str], None]:
         def run(pool: str, drain_id: str) -> None:
-            with guard:
-                running[pool] += 1
-                most[pool] = max(most[pool], running[pool])
-            Drain(workshop, pool, drain_id).run()
-            with guard:
-                running[pool] -= 1
+            Watched(workshop, pool, drain_id).run()
 
         return run
 
@@ -407,6 +431,7 @@ def test_at_most_one_drain_per_pool_is_queued_or_running(
         own.close()
 
     assert most == {"a": 1, "b": 1, "c": 1}
+    assert max(longest_queue) <= 3
 
 
 def leader_of(client: Redis, keys: Keys) -> str:
@@ -510,3 +535,50 @@ def test_a_drain_that_was_queued_twice_does_its_work_once(
     run_drain(workshop)
 
     assert counted(owner) == ids_of(games(5))
+
+
+def test_a_pool_whose_list_is_gone_is_forgotten_after_a_while(
+    client: Redis, keys: Keys, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(client, keys, games(1))
+    dispatcher.pools.add("gone")
+    dispatcher.dispatch_once()
+    assert dispatcher.pools == {"gone", "p"}, "it may soon have events again"
+
+    monkeypatch.setattr(dispatch, "FORGET_SECONDS", 0.0)
+    dispatcher.dispatch_once()
+
+    assert dispatcher.pools == {"p"}
+
+
+def test_a_list_that_stays_unreadable_is_logged_once(
+    client: Redis, keys: Keys, dispatcher: Dispatcher
+) -> None:
+    push(client, keys, [b"first"], readable(b"\xff"))
+    client.rpush(keys.events("").encode() + b"\xff", b"second")
+
+    with capture_logs() as logs:
+        for _ in range(5):
+            dispatcher.discover_all()
+
+    assert [entry["event"] for entry in logs] == ["list_unreadable"]
+
+
+def test_a_worker_whose_dispatcher_fails_says_so_and_exits_1(petard: Commands) -> None:
+    broken = (
+        "from petard_worker.dispatch import Dispatcher; Dispatcher.discover = lambda self: 1 / 0;"
+        "from petard_worker.cli import main; main()"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", broken, "worker"],
+        env=petard.environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert '"event": "dispatcher_failed"' in ended.stderr
+    assert "ZeroDivisionError" in ended.stderr

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
-import redis
 from redis import Redis
 from rq.job import Job
 from structlog.testing import capture_logs
@@ -28,7 +28,7 @@ from integration.arena import (
 from integration.dying_redis import RedisServer
 from petard_schema import Keys
 from petard_worker.apply import Applied
-from petard_worker.bell import Bell
+from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.dispatch import Dispatcher
 from petard_worker.embedded import PostgresServer, embedded_postgres
 from petard_worker.jobs import Drain, Workshop
@@ -162,21 +162,22 @@ def test_after_its_slice_a_drain_goes_to_the_back_and_keeps_the_bell(
     push(client, keys, of_pool("quiet", 3), "quiet")
     dispatcher = Dispatcher(client, keys, queue, "ours")
     dispatcher.dispatch_once()
-    workshop.queue, workshop.batch_size, workshop.slice_seconds = queue, 1, 0.05
+    workshop.queue = queue
     order: list[str] = []
 
     while (job_id := client.lpop(queue.key)) is not None:
         pool, drain_id = Job.fetch(job_id.decode(), client, "json").args  # type: ignore[union-attr]
         order.append(pool)
+        # The first slice of the hot pool is over before it is done, however slow or fast the machine is.
+        first = len(order) == 1
+        workshop.batch_size, workshop.slice_seconds = (1, 0.05) if first else (100, 60)
         Drain(workshop, pool, drain_id).run()
         if pool == "hot" and client.llen(keys.events("hot")):
             next_id = queue.get_job_ids()[-1]
             assert client.get(keys.bell("hot")) == next_id.encode()
             assert dispatcher.dispatch_once() == 0
-        workshop.batch_size = 100 if len(order) > 2 else 1
 
-    assert order[:3] == ["hot", "quiet", "hot"]
-    assert order.count("quiet") == 1
+    assert order == ["hot", "quiet", "hot"]
     assert counted(owner, "quiet") == ids_of(of_pool("quiet", 3))
     assert counted(owner, "hot") == ids_of(of_pool("hot", 500))
 
@@ -239,6 +240,7 @@ def test_a_drain_does_not_linger_while_another_pool_waits_for_the_worker(
     Dispatcher(client, keys, queue, "ours").dispatch_once()
     client.delete(keys.bell("p"))
     drain = Drain(workshop, "p", "ours")
+    workshop.session.open()
 
     assert drain.step()
     started = time.monotonic()
@@ -267,7 +269,7 @@ def test_a_stopped_pool_is_not_rung_in_a_loop(
     assert [entry["event"] for entry in logs] == ["pool_stopped"]
     assert logs[0]["reason"] == "because"
     assert dispatcher.dispatch_once() == 0
-    assert 1000 < client.pttl(keys.bell("p")) <= 3000
+    assert 1000 < client.pttl(keys.bell("p")) <= WORKING_MS
     assert counted(owner) == []
 
 
@@ -464,15 +466,158 @@ def test_a_lost_redis_ends_the_drain_without_failing(
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_drain_whose_list_becomes_something_else_fails_alone(
+def test_a_drain_whose_list_becomes_something_else_leaves_it(
     workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
     client.set(keys.events("p"), "not a list")
 
-    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+    with capture_logs() as logs:
         run_drain(workshop)
 
+    assert [entry["event"] for entry in logs] == ["drain_interrupted"]
+    assert "WRONGTYPE" in logs[0]["error"]
     assert counted(owner) == dead_letters(owner) == []
+
+
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        ({"min-replicas-to-write": 1}, "NOREPLICAS"),
+        ({"replicaof": "127.0.0.1 1"}, "read only"),
+    ],
+)
+def test_a_redis_that_refuses_ends_the_drain_without_failing(
+    database_url: str,
+    keys: Keys,
+    owner: psycopg.Connection,
+    tmp_path: Path,
+    settings: dict[str, object],
+    refusal: str,
+) -> None:
+    server = RedisServer(tmp_path)
+    workshop = open_workshop(database_url, server.client, keys)
+    push(server.client, keys, games(3))
+    for name, value in settings.items():
+        if name == "replicaof":
+            server.client.replicaof(*str(value).split())  # what a failover makes of a primary
+        else:
+            server.client.config_set(name, value)
+    try:
+        with capture_logs() as logs:
+            run_drain(workshop)
+    finally:
+        workshop.session.close()
+        server.close()
+
+    assert [entry["event"] for entry in logs] == ["drain_interrupted"]
+    assert refusal in logs[0]["error"]
+    assert counted(owner) == []
+
+
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE petard.pool SET system = 'elo-of-tomorrow'",
+        """UPDATE petard.pool SET parameters = parameters || '{"of_tomorrow": 1}'""",
+    ],
+)
+def test_a_pool_that_this_version_does_not_understand_is_left_to_a_newer_one(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, change: LiteralString
+) -> None:
+    push(client, keys, games(5))
+    owner.execute(change)
+
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    assert [entry["event"] for entry in logs] == ["pool_not_understood"]
+    assert "of" in logs[0]["reason"]
+    assert "tomorrow" in logs[0]["reason"]
+    assert client.llen(keys.events("p")) == 5
+    assert client.pttl(keys.bell("p")) > 0
+    assert owner.execute("SELECT stopped FROM petard.pool").fetchone() == (None,)
+    assert dead_letters(owner) == []
+
+
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize(
+    ("break_it", "mend_it", "reason"),
+    [
+        (
+            "REVOKE INSERT ON petard.ledger FROM petard_worker",
+            "GRANT INSERT ON petard.ledger TO petard_worker",
+            "InsufficientPrivilege",
+        ),
+        (
+            "ALTER TABLE petard.ledger RENAME body TO text",
+            "ALTER TABLE petard.ledger RENAME text TO body",
+            "UndefinedColumn",
+        ),
+    ],
+)
+def test_a_bad_deploy_is_said_and_looked_at_again_and_buries_nothing(
+    workshop: Workshop,
+    client: Redis,
+    keys: Keys,
+    owner: psycopg.Connection,
+    break_it: LiteralString,
+    mend_it: LiteralString,
+    reason: str,
+) -> None:
+    push(client, keys, games(5))
+    owner.execute(break_it)
+
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    assert [entry["event"] for entry in logs] == ["database_unusable"]
+    assert reason in logs[0]["reason"]
+    assert client.llen(keys.events("p")) == 5
+    assert client.pttl(keys.bell("p")) > 0
+    assert dead_letters(owner) == []
+    owner.execute(mend_it)
+    client.delete(keys.bell("p"))
+    run_drain(workshop)
+    assert counted(owner) == ids_of(games(5))
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_drain_that_waits_keeps_its_bell(
+    client: Redis, keys: Keys, mortal_postgres: PostgresServer, wait_until: Callable[..., None]
+) -> None:
+    """However long it waits: nobody is rung in its place."""
+    workshop = open_workshop(mortal_postgres.url, client, keys)
+    mortal_postgres.kill()
+    try:
+        with capture_logs() as logs, running(Drain(workshop, "p", "ours")):
+            wait_until(lambda: len(logs) >= 6, "the longest wait", 15)
+            client.pexpire(keys.bell("p"), 1500)
+
+            wait_until(lambda: client.pttl(keys.bell("p")) > 1500, "the bell to be renewed", 1.2)
+
+            assert client.get(keys.bell("p")) == b"ours"
+    finally:
+        mortal_postgres.start()
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_busy_pool_is_called_busy(
+    workshop: Workshop,
+    client: Redis,
+    keys: Keys,
+    database_url: str,
+    wait_until: Callable[..., None],
+) -> None:
+    push(client, keys, games(5))
+
+    with psycopg.connect(database_url) as holder, capture_logs() as logs:
+        holder.execute("SELECT FROM petard.pool FOR UPDATE")
+        with running(Drain(workshop, "p", "ours")):
+            wait_until(lambda: logs, "the drain to say something", 10)
+
+    assert {entry["event"] for entry in logs} == {"pool_busy"}
 
 
 @pytest.mark.usefixtures("pool")

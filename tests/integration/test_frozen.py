@@ -1,4 +1,4 @@
-"""Ending the sessions of frozen workers, and of nobody else (rule 1 of the pipeline: the lock must come free)."""
+"""Ending the sessions of frozen workers, and of nobody else: the lock of a pool must come free."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,7 +31,11 @@ def test_a_worker_that_is_silent_inside_a_pipeline_loses_its_session(
     connection: Connection, worker_session: Connection
 ) -> None:
     create_pool(connection)
-    with pytest.raises(psycopg.OperationalError), worker_session.pipeline(), worker_session.transaction():
+    with (  # noqa: PT012 - the session that is ended is noticed on leaving
+        pytest.raises(psycopg.OperationalError),
+        worker_session.pipeline(),
+        worker_session.transaction(),
+    ):
         pools.lock_pool(worker_session, "p")
 
         ended = end_frozen_holders(connection)

@@ -192,6 +192,7 @@ def test_an_innocent_event_is_not_buried_in_the_place_of_one_another_drain_took(
 def test_two_drains_at_the_same_poison_bury_it_once(
     client: Redis, keys: Keys, owner: psycopg.Connection, database_url: str
 ) -> None:
+    """One letter each. Its attempts are an upper bound: another may bury before one has trimmed."""
     owner.execute(BY_CHECK)
     events = events_with_poison(60, 7, 8, 33)
     push(client, keys, events)
@@ -230,7 +231,7 @@ def test_postgres_dying_while_poison_is_isolated_only_delays(
     steps = 0
     while drain.step():
         steps += 1
-        if drain.suspect == 1 or steps == 3:
+        if (drain.suspect == 1 and len(sessions) < 4) or steps == 3:
             pid = sessions[-1].info.backend_pid
             owner.execute("SELECT pg_terminate_backend(%(pid)s, 2000)", {"pid": pid})
         assert steps < 60
@@ -243,18 +244,19 @@ def test_postgres_dying_while_poison_is_isolated_only_delays(
 def test_when_not_even_the_dead_letter_can_be_stored_the_event_stays(
     workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
-    """It blocks the pool, visibly and without spinning, until an operator has put the table right."""
+    """It blocks the pool, visibly, until an operator has put the table right."""
     owner.execute(BY_CHECK)
     owner.execute("ALTER TABLE petard.dead_letter ADD CONSTRAINT full_up CHECK (reason <> 'internal_error')")
     events = events_with_poison(3, 1)
     push(client, keys, events)
-    workshop.slice_seconds = 0.5
 
     with capture_logs() as logs:
         run_drain(workshop)
 
     assert client.lrange(keys.events("p"), 0, -1) == events[1:]
-    assert 1 <= sum(entry["event"] == "postgres_unavailable" for entry in logs) < 10
+    assert [entry["event"] for entry in logs] == ["batch_applied", "database_unusable"]
+    assert "full_up" in logs[1]["reason"]
+    assert client.exists(keys.bell("p")), "it must not be rung in a loop"
     owner.execute("ALTER TABLE petard.dead_letter DROP CONSTRAINT full_up")
     client.delete(keys.bell("p"))
     run_drain(workshop)

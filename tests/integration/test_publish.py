@@ -3,14 +3,17 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from typing import cast
 
 import psycopg
 import pytest
+from jsonschema import Draft202012Validator
 from redis import Redis
 from structlog.testing import capture_logs
 
+from example_files import SCHEMA
 from integration.arena import (
     START,
     abandoned,
@@ -26,11 +29,12 @@ from petard_schema import Keys, RatingChanged
 from petard_schema.times import format_time
 from petard_worker.pool_settings import PoolSettings, as_given
 from petard_worker.postgres import outbox, pools
-from petard_worker.postgres.connect import Connection, connect_worker
+from petard_worker.postgres.connect import Connection, connect_publisher
 from petard_worker.publish import CHUNK, Publisher
 from petard_worker.redis_client import connect_redis
 from petard_worker.run_publisher import PublisherActiveError, publish_rest, run_publisher
 
+TOLD = Draft202012Validator(json.loads((SCHEMA / "json/petard.rating.changed.v1.json").read_text()))
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -73,6 +77,7 @@ def messages(client: Redis, keys: Keys) -> list[RatingChanged]:
     found = []
     for stream_id, fields in entries(client, keys):
         assert set(fields) == {b"event"}
+        TOLD.validate(json.loads(fields[b"event"]))
         message = RatingChanged.model_validate_json(fields[b"event"])
         assert message.id == f"p/{stream_id}"
         assert f"{message.data.epoch}-{message.data.seq}" == stream_id
@@ -133,6 +138,28 @@ def test_ignored_entries_are_published_too(
 
 
 @pytest.mark.usefixtures("pool")
+def test_what_there_is_not_is_left_out_of_a_message_and_is_not_null(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    free_abandons = [abandoned(number, "zoë") for number in range(2, 5)]
+    apply_all(connection, client, keys, [finished(1, rated=False), *free_abandons, abandoned(5, "zoë")])
+
+    publish_all(publisher)
+
+    ignored, free, *_, penalty = (json.loads(fields[b"event"]) for _, fields in entries(client, keys))
+    for message in (ignored, free, penalty):
+        TOLD.validate(message)
+        assert b"null" not in json.dumps(message).encode()
+    assert set(ignored["data"]) == {"pool", "epoch", "seq", "cause", "outcome", "reason", "changes"}
+    assert set(free["data"]) == {"pool", "epoch", "seq", "cause", "outcome", "changes"}
+    assert free["data"]["changes"][0]["explanation"] == {"penalty": False, "late": False}
+    assert set(penalty["data"]["changes"][0]["explanation"]) == {
+        *("expected", "actual", "rd_aged", "penalty", "late")
+    }
+    assert set(penalty["data"]["changes"][0]["after"]) == {"rating", "rd", "bomb", "games"}
+
+
+@pytest.mark.usefixtures("pool")
 def test_a_message_says_what_the_tables_say(
     connection: Connection, client: Redis, keys: Keys, publisher: Publisher, owner: psycopg.Connection
 ) -> None:
@@ -176,6 +203,26 @@ def test_the_chain_in_the_stream_is_unbroken_for_every_player(
         for change in message.data.changes:
             assert left.get(change.player, change.before) == change.before
             left[change.player] = change.after
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_name_that_this_python_would_refuse_is_read_and_is_no_reason_for_a_new_epoch(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """A worker with a newer Unicode has accepted a character that is unassigned here."""
+    name = "new\u0378"
+    apply_all(connection, client, keys, games(1))
+    sql = "UPDATE petard.ledger SET event_id = %(name)s, source = %(name)s, game = %(name)s"
+    owner.execute(sql, {"name": name})
+    owner.execute("UPDATE petard.change SET player = %(name)s || player", {"name": name})
+    publish_all(Publisher(connection, client, keys))
+
+    publish_all(Publisher(connection, client, keys))
+
+    assert stream_ids(client, keys) == ["1-1"]
+    (told,) = messages(client, keys)
+    assert (told.data.cause.id, told.data.cause.source, told.data.cause.game) == (name, name, name)
+    assert [change.player for change in told.data.changes] == [name + "player-1", name + "player-10"]
 
 
 @pytest.mark.usefixtures("pool")
@@ -387,6 +434,24 @@ def test_other_events_in_the_place_of_lost_ones_start_a_new_epoch(
     assert stream_ids(client, keys)[10:] == [f"2-{seq}" for seq in range(1, 13)]
 
 
+@pytest.mark.usefixtures("pool")
+def test_the_same_event_with_other_numbers_starts_a_new_epoch(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """The lost events were sent again, in another order: the last one stands where it stood."""
+    before, (first, second, last) = games(7), games(3, players=2, first=8)
+    apply_all(connection, client, keys, [*before, first, second, last])
+    publish_all(Publisher(connection, client, keys))
+    lose_commits_after(owner, 7)
+    apply_all(connection, client, keys, [finished(11, "player-0", "player-2"), second, last])
+
+    publish_all(Publisher(connection, client, keys))
+
+    causes = [message.data.cause.id for message in messages(client, keys)]
+    assert causes[9] == causes[-1] == "e-10"
+    assert stream_ids(client, keys)[10:] == [f"2-{seq}" for seq in range(1, 11)]
+
+
 def even_matches(count: int) -> list[bytes]:
     """Return games of alice, who wins one and loses one until she is well known."""
     rivals = [("alice", f"rival-{number % 10}") for number in range(count)]
@@ -418,6 +483,7 @@ def lose_commits_after(owner: psycopg.Connection, seq: int) -> None:
         ("1-6", {"event": "no json"}),
         ("1-6", {"event": b"\xff"}),
         ("1-6", {"event": '{"data": []}'}),
+        ("1-6", {"event": "[" * 100_000}),
         ("1-9", {"event": "{}"}),
         ("9-1", {"event": "{}"}),
         ("1700000000000-0", {"event": "{}"}),
@@ -502,6 +568,100 @@ def test_a_free_abandon_puts_nobody_on_the_board(
     publish_all(publisher)
 
     assert board(client, keys) == {}
+
+
+def write_entry(owner: psycopg.Connection, player: str, rating: float) -> None:
+    """Write what an operator's correction would: an entry that is no game."""
+    with owner.transaction():
+        owner.execute("""
+            INSERT INTO petard.ledger
+                (pool, seq, source, event_id, type, time, outcome, counts, late, version, body)
+            SELECT 'p', seq + 1, '/ops', 'adjust', 'petard.rating.adjusted.v1', now(), 'rated', false, false,
+                   1, '{}'
+            FROM petard.pool
+        """)
+        change = """
+            INSERT INTO petard.change (pool, player, player_seq, seq, rating_before, rating_after, rd_before,
+                rd_after, bomb_before, bomb_after, games_before, games_after, penalty, late)
+            SELECT 'p', player, player_seq + 1, seq + 1, rating, %(rating)s, rd, rd, bomb, bomb, games, games,
+                   false, false
+            FROM petard.rating JOIN petard.pool ON pool.name = rating.pool WHERE player = %(player)s
+        """
+        values = {"player": player, "rating": rating}
+        owner.execute(change, values)
+        owner.execute(
+            "UPDATE petard.rating SET rating = %(rating)s, player_seq = player_seq + 1"
+            " WHERE player = %(player)s",
+            values,
+        )
+        owner.execute("UPDATE petard.pool SET seq = seq + 1")
+
+
+@pytest.mark.usefixtures("pool")
+def test_an_entry_that_is_no_game_moves_the_board_too(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher, owner: psycopg.Connection
+) -> None:
+    apply_all(connection, client, keys, games(30))
+    publish_all(publisher)
+    write_entry(owner, "player-1", 2222.5)
+
+    publisher.publish_once()
+
+    assert board(client, keys)["player-1"] == 2222.5
+    assert board(client, keys) == table(owner)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_player_whose_only_game_is_void_leaves_the_board(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher, owner: psycopg.Connection
+) -> None:
+    apply_all(connection, client, keys, games(30))
+    publish_all(publisher)
+    owner.execute("UPDATE petard.rating SET last_played = NULL WHERE player = 'player-1'")
+    write_entry(owner, "player-1", 1500)
+
+    publisher.publish_once()
+
+    assert "player-1" not in board(client, keys)
+    assert board(client, keys) == table(owner)
+
+
+def test_a_board_of_nobody_is_not_rebuilt_again_and_again(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    make_pool(connection, hide_provisional=True)
+    apply_all(connection, client, keys, games(5))
+    publish_all(publisher)
+    built = publisher.cursors["p"].board
+
+    publish_all(publisher)
+
+    assert board(client, keys) == {}
+    assert publisher.cursors["p"].board is built
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_board_of_which_a_part_has_expired_is_not_put_in_place(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher, owner: psycopg.Connection
+) -> None:
+    """Its publisher was frozen while it wrote it, and another one has put up a whole board since."""
+    apply_all(connection, client, keys, games(30))
+    publish_all(publisher)
+    whole, (pool,) = board(client, keys), pools.list_published(connection)
+    place = publisher.board._place
+
+    def place_late(keys: list[str], args: list[str | int]) -> object:
+        client.zremrangebyrank(keys[1], 0, 2)
+        return place(keys=keys, args=args)
+
+    publisher.board._place = place_late  # type: ignore[assignment]
+    with capture_logs() as logs:
+        state = publisher.board.rebuild(pool, publisher.cursors["p"].expected)
+
+    assert [entry["event"] for entry in logs] == ["board_refused"]
+    assert publisher.board.is_due(pool, state)
+    assert board(client, keys) == whole == table(owner)
+    assert client.keys(keys.leaderboard("p") + ":*") == []
 
 
 def test_provisional_players_are_left_out_when_the_pool_says_so(
@@ -593,6 +753,39 @@ def test_no_half_built_board_is_left_behind(
     assert client.keys(keys.leaderboard("p") + "*") == [keys.leaderboard("p").encode()]
 
 
+@pytest.mark.usefixtures("pool")
+def test_a_board_of_more_than_a_chunk_is_whole(
+    connection: Connection,
+    client: Redis,
+    keys: Keys,
+    publisher: Publisher,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("petard_worker.board.CHUNK", 7)
+    apply_all(connection, client, keys, games(30))
+
+    publish_all(publisher)
+
+    assert board(client, keys) == table(owner)
+    assert len(board(client, keys)) == 20
+
+
+@pytest.mark.parametrize("frozen", ["idle", "in a transaction", "while it reads"])
+def test_the_lock_of_a_frozen_publisher_comes_free(
+    connection: Connection, database_url: str, frozen: str, wait_until: Callable[..., None]
+) -> None:
+    with closing(connect_publisher(database_url, "frozen")) as silent:
+        assert outbox.try_publisher_lock(silent)
+        if frozen == "in a transaction":
+            silent.pgconn.exec_(b"BEGIN")
+        elif frozen == "while it reads":
+            silent.pgconn.send_query(b"SELECT repeat('x', 1000) FROM generate_series(1, 100000)")
+        assert not outbox.try_publisher_lock(connection)
+
+        wait_until(lambda: outbox.try_publisher_lock(connection), "the lock", 10)
+
+
 @pytest.fixture
 def stop() -> Iterator[threading.Event]:
     stop = threading.Event()
@@ -614,7 +807,7 @@ def test_one_publisher_of_the_fleet_is_active_and_another_takes_over(
     clients = [connect_redis(redis_url) for _ in range(2)]
     threads = [
         threading.Thread(
-            target=run_publisher, args=(lambda: connect_worker(database_url, "pub"), own, keys, stop)
+            target=run_publisher, args=(lambda: connect_publisher(database_url, "pub"), own, keys, stop)
         )
         for own in clients
     ]
@@ -646,7 +839,7 @@ def test_publishing_the_rest_tells_how_much_it_was(
 ) -> None:
     apply_all(connection, client, keys, games(CHUNK + 3))
 
-    published = publish_rest(lambda: connect_worker(database_url, "pub"), client, keys)
+    published = publish_rest(lambda: connect_publisher(database_url, "pub"), client, keys)
 
     assert published == CHUNK + 3
 
@@ -658,4 +851,4 @@ def test_publishing_the_rest_is_refused_while_another_publisher_is_active(
     assert outbox.try_publisher_lock(connection)
 
     with pytest.raises(PublisherActiveError):
-        publish_rest(lambda: connect_worker(database_url, "pub"), client, keys)
+        publish_rest(lambda: connect_publisher(database_url, "pub"), client, keys)

@@ -63,6 +63,24 @@ def test_a_role_has_exactly_its_rights(owner: psycopg.Connection, role: str) -> 
 
 
 @pytest.mark.parametrize("role", ["petard_worker", "petard_reader"])
+def test_a_table_of_a_later_migration_can_be_read_and_not_written(
+    owner: psycopg.Connection, role: str
+) -> None:
+    with owner.transaction(force_rollback=True):
+        owner.execute("SET LOCAL ROLE petard_owner")
+        owner.execute("CREATE TABLE petard.later ()")
+
+        sql = "SELECT has_table_privilege(%(role)s, 'petard.later', %(privilege)s)"
+        granted = [
+            privilege
+            for privilege in PRIVILEGES
+            if owner.execute(sql, {"role": role, "privilege": privilege}).fetchone() == (True,)
+        ]
+
+    assert granted == ["SELECT"]
+
+
+@pytest.mark.parametrize("role", ["petard_worker", "petard_reader"])
 def test_a_role_can_make_nothing_and_become_nobody(owner: psycopg.Connection, role: str) -> None:
     row = owner.execute(
         """

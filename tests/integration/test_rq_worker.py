@@ -514,6 +514,33 @@ def test_worker_without_redis_does_not_start() -> None:
             PetardWorker(queue)
 
 
+def test_two_fleets_on_one_redis_never_take_each_others_jobs(redis: Redis, ran: list[str]) -> None:
+    others: list[str] = []
+    ours = open_queue(redis, {GOOD: ran.append}, "ours")
+    theirs = open_queue(redis, {GOOD: others.append}, "theirs")
+    enqueue_job(theirs, GOOD, "theirs")
+    enqueue_job(ours, GOOD, "ours")
+    redis.rpush(theirs.key, b"no job")
+
+    worked = PetardWorker(ours).work(burst=True)
+
+    assert (worked, ran, others) == (True, ["ours"], [])
+    assert theirs.count == 2
+    assert PetardWorker(theirs).work(burst=True)
+    assert (ran, others) == (["ours"], ["theirs"])
+    assert not redis.exists(theirs.key, theirs.intermediate_queue_key)
+
+
+def test_job_of_another_fleet_is_refused(redis: Redis, queue: JsonQueue, ran: list[str]) -> None:
+    enqueue_job(open_queue(redis, {}, "theirs"), GOOD, "theirs", job_id="stray")
+    redis.rpush(QUEUE_KEY, "stray")
+
+    logs = work_off(queue)
+
+    assert ran == []
+    assert [(entry["event"], entry["reason"]) for entry in logs] == [("job_refused", "foreign_queue")]
+
+
 # --- stops and outages, with the worker in a process of its own -------------------------------------------
 
 WORKER = """

@@ -350,11 +350,11 @@ def test_rule_6_without_isolation_one_event_blocks_all_behind_it(
 def test_rule_7_a_drain_that_lets_an_outage_escape_fails_as_a_job(
     client: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch, broken: bool
 ) -> None:
-    def escape(self: Drain, error: psycopg.Error) -> None:
+    def escape(self: Drain, what: str, error: psycopg.Error) -> None:
         raise error
 
     if broken:
-        monkeypatch.setattr(Drain, "wait_for_postgres", escape)
+        monkeypatch.setattr(Drain, "wait", escape)
     workshop = open_workshop("postgresql://nobody@127.0.0.1:1/nowhere", client, keys, slice_seconds=0.3)
     push(client, keys, games(5))
 

@@ -25,7 +25,7 @@ class Commands(Protocol):
 def test_a_submitted_event_is_applied(
     petard: Commands, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
-    queue = Queue("petard", connection=client, serializer=JSONSerializer)
+    queue = Queue(keys.prefix, connection=client, serializer=JSONSerializer)
     queue.enqueue(SUBMIT_EVENT, finished(1).decode())
     queue.enqueue(SUBMIT_EVENT, json.loads(finished(2)))
     queue.enqueue(SUBMIT_EVENT, event=finished(3).decode())
@@ -40,7 +40,7 @@ def test_a_submitted_event_is_applied(
 def test_what_is_no_event_fails_as_a_job_and_is_not_pushed(
     petard: Commands, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
-    queue = Queue("petard", connection=client, serializer=JSONSerializer)
+    queue = Queue(keys.prefix, connection=client, serializer=JSONSerializer)
     bad = queue.enqueue(SUBMIT_EVENT, '{"no": "event"}')
     queue.enqueue(SUBMIT_EVENT, finished(1).decode())
 
@@ -48,14 +48,14 @@ def test_what_is_no_event_fails_as_a_job_and_is_not_pushed(
 
     assert ended.returncode == 0, ended.stderr
     assert counted(owner) == ["e-1"]
-    registry = FailedJobRegistry("petard", connection=client, serializer=JSONSerializer)
+    registry = FailedJobRegistry(keys.prefix, connection=client, serializer=JSONSerializer)
     assert registry.get_job_ids(cleanup=False) == [bad.id]
 
 
 def test_submitting_twice_counts_once(
     petard: Commands, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
-    queue = Queue("petard", connection=client, serializer=JSONSerializer)
+    queue = Queue(keys.prefix, connection=client, serializer=JSONSerializer)
     for _ in range(2):
         queue.enqueue(SUBMIT_EVENT, finished(1).decode())
 

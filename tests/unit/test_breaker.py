@@ -75,6 +75,18 @@ def test_checking_remembers_nothing_until_it_is_recorded() -> None:
         breaker.check("p", [OURS] * 49)
 
 
+def test_pools_without_failures_take_no_memory() -> None:
+    breaker = Breaker()
+
+    for number in range(10):
+        breaker.record(f"unknown-{number}", [])
+        breaker.record(f"good-{number}", [FINE] * 500)
+        breaker.record(f"mended-{number}", [OURS])
+        breaker.record(f"mended-{number}", [FINE] * 100)
+
+    assert breaker._recent == {}
+
+
 def test_pool_does_not_pay_for_another_pool() -> None:
     breaker = breaker_that_saw([OURS] * 49, pool="other")
 

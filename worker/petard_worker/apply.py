@@ -18,7 +18,16 @@ import psycopg
 import structlog
 
 from petard_schema import DeadReason, EventRefused
-from petard_worker.batch import Arrival, Batch, Entry, EventKey, History, changes_of, read_arrival
+from petard_worker.batch import (
+    Arrival,
+    Batch,
+    Entry,
+    EventKey,
+    History,
+    Refusal,
+    changes_of,
+    read_arrival,
+)
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import players_of
 from petard_worker.intake import Intake
@@ -62,9 +71,10 @@ REFUSED_BY_POSTGRES = (
 def apply_batch(connection: Connection, intake: Intake, breaker: Breaker, limit: int) -> Applied:
     """Apply up to `limit` events from the head of the pool's list and return what came of them.
 
-    Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; one of
-    REFUSED_BY_POSTGRES when Postgres refuses what one of the events would write; other psycopg errors when
-    Postgres cannot be reached or is busy. Whatever is raised, nothing was applied and nothing left the
+    Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; BadParameterError when this
+    version of the code does not know the pool's system or one of its parameters; one of REFUSED_BY_POSTGRES
+    when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
+    reached, is busy or refuses the statement. Whatever is raised, nothing was applied and nothing left the
     list.
     """
     if not intake.has_work(limit):
@@ -159,10 +169,18 @@ def apply_arrivals(
         batch.history = history()
         batch.fold(part)
         append_entries(connection, pool, batch.entries[written:])
+    log_failures(pool.name, batch.refusals)
     breaker.check(pool.name, batch.outcomes)
     finish_batch(connection, pool, rules, batch)
     applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
     return applied, batch.outcomes
+
+
+def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
+    """Log the exceptions of ours that cost an event."""
+    for refusal in refusals:
+        if refusal.ours is not None:
+            log.error("event_failed", pool=pool, exc_info=refusal.ours)
 
 
 def ask_history(connection: Connection, pool: str, arrivals: Sequence[Arrival]) -> Callable[[], History]:

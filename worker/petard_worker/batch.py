@@ -5,14 +5,12 @@ ledger entry that is rated, a new ledger entry that is ignored, or a dead letter
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-import structlog
-
-from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event
+from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event, read_counted
 from petard_worker.fold import (
     PlayerChange,
     PlayerRecord,
@@ -23,8 +21,6 @@ from petard_worker.fold import (
     players_of,
 )
 from petard_worker.ratings.pool_rules import PoolRules
-
-log = structlog.get_logger()
 
 MOST_AHEAD = timedelta(minutes=5)
 """A clock may be this far ahead of ours."""
@@ -55,11 +51,11 @@ class Entry(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A dead letter to be; `ours` when our own exception caused it and not its content."""
+    """A dead letter to be; `ours` is our own exception when that caused it and not its content."""
 
     raw: bytes
     refused: EventRefused
-    ours: bool = False
+    ours: Exception | None = None
 
 
 class History(NamedTuple):
@@ -123,15 +119,14 @@ class Batch:
                 self.take(arrival)
             except EventRefused as refused:
                 self.refuse(Refusal(arrival.raw, refused))
-            except Exception as error:  # whatever our code does wrong must cost one event only
-                log.exception("event_failed", pool=self.pool)
+            except Exception as error:  # noqa: BLE001 - whatever our code does wrong must cost one event only
                 detail = f"{type(error).__name__}: {error}"
-                self.refuse(Refusal(arrival.raw, EventRefused(DeadReason.INTERNAL_ERROR, detail), ours=True))
+                self.refuse(Refusal(arrival.raw, EventRefused(DeadReason.INTERNAL_ERROR, detail), ours=error))
 
     def refuse(self, refusal: Refusal) -> None:
         """Make a dead letter of the arrival."""
         self.refusals.append(refusal)
-        self.outcomes.append(refusal.ours)
+        self.outcomes.append(refusal.ours is not None)
 
     def take(self, arrival: Arrival) -> None:
         """Fold one arrival; raises EventRefused if it becomes a dead letter."""
@@ -160,7 +155,7 @@ class Batch:
         """Return the event by which the game has counted, if it has."""
         counted = self._games.get(game)
         if counted is None and (body := self.history.games.get(game)) is not None:
-            counted = parse_event(body.encode())
+            counted = read_counted(body)
         return counted
 
     def record(self, player: str) -> PlayerRecord:
@@ -179,10 +174,6 @@ class Batch:
             self._games[event.data.game] = event
             self.newest = event.time if self.newest is None else max(self.newest, event.time)
             self.records.update((change.player, change.after) for change in verdict.changes)
-
-    def changes(self) -> Sequence[tuple[int, PlayerChange]]:
-        """Return all changes with the seq of their entries."""
-        return changes_of(self.entries)
 
 
 def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:

@@ -10,11 +10,15 @@ from redis import Redis
 from redis.commands.core import Script
 
 from petard_schema import Keys
+from petard_worker.urgent_script import UrgentScript
 
 QUEUED_MS = 5_000
 """How long a bell answers for a drain in the queue; the dispatcher renews it while the drain waits there."""
-WORKING_MS = 3_000
-"""How long a bell answers for a drain that has stopped renewing it: a dead one is replaced after that."""
+WORKING_MS = 3_500
+"""How long a bell answers for a drain that has stopped renewing it: a dead one is replaced after that.
+
+Longer than anything a drain waits for between two renewals: a connection to Postgres (3 s), a lock (2 s).
+"""
 
 # Keeps the bell if it is ours or nobody's; 0 means that another drain answers for the pool. What is no string
 # is nobody's: SET replaces it.
@@ -34,11 +38,11 @@ class Bell:
     redis: Redis
     key: str
     drain_id: str
-    _hold: Script = field(init=False, repr=False, compare=False)
+    _hold: UrgentScript = field(init=False, repr=False, compare=False)
     _release: Script = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hold", self.redis.register_script(HOLD))
+        object.__setattr__(self, "_hold", UrgentScript(self.redis, HOLD))
         object.__setattr__(self, "_release", self.redis.register_script(RELEASE))
 
     @classmethod

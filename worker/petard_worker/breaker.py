@@ -1,4 +1,8 @@
-"""The breaker: a bad deploy must not pour the queue into the dead letters."""
+"""The breaker: a bad deploy must not pour the queue into the dead letters.
+
+It counts in the memory of one process: n workers that take turns at a pool bury up to n times 49 events
+before one of them stops it for all.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -42,8 +46,13 @@ class Breaker:
         return BreakerTrippedError(what)
 
     def record(self, pool: str, failed: Sequence[bool]) -> None:
-        """Remember outcomes that were committed."""
-        self._recent.setdefault(pool, deque(maxlen=WINDOW)).extend(failed)
+        """Remember outcomes that were committed; a pool without failures among the last ones is forgotten."""
+        if not failed:
+            return
+        recent = self._recent.setdefault(pool, deque(maxlen=WINDOW))
+        recent.extend(failed)
+        if not any(recent):
+            del self._recent[pool]
 
 
 def trailing(recent: deque[bool]) -> int:

@@ -10,12 +10,14 @@ from typing import NamedTuple
 from redis import Redis
 
 from petard_schema import Keys
-from petard_worker.pool_settings import PoolSettings, as_given
+from petard_worker.change_stream import last_stream_id
+from petard_worker.chunks import chunks
+from petard_worker.pool_changes import make_pool
+from petard_worker.pool_settings import PoolSettings
 from petard_worker.postgres import boards, dead_letters, pools
 from petard_worker.postgres.boards import BoardLine
 from petard_worker.postgres.connect import Connection
-from petard_worker.publish import last_stream_id
-from petard_worker.ratings.pool_rules import pool_rules
+from petard_worker.push import push_lines
 from petard_worker.simulate import Season, simulate, strengths
 
 CHUNK = 500
@@ -87,15 +89,14 @@ def play(stage: Stage, season: Season, audience: Audience) -> Report:
 
     Raises DemoFailedError when nothing moves for longer than the audience has patience.
     """
-    parameters = pool_rules(SYSTEM, {}).parameters()
-    pools.create_pool(stage.connection, season.pool, SYSTEM, parameters, as_given(PoolSettings()))
+    make_pool(stage.connection, season.pool, SYSTEM, {}, {})
     lines = list(simulate(season))
     started = time.monotonic()
-    for at in range(0, len(lines), CHUNK):
-        chunk = lines[at : at + CHUNK]
-        stage.redis.rpush(stage.keys.events(season.pool), *chunk)
-        stage.redis.publish(stage.keys.pushed(), season.pool)
-        audience.report(look(stage, season.pool, at + len(chunk)))
+    pushed = 0
+    for chunk in chunks(lines, CHUNK):
+        push_lines(stage.redis, stage.keys, season.pool, chunk)
+        pushed += len(chunk)
+        audience.report(look(stage, season.pool, pushed))
     applied_after = wait(stage, season.pool, len(lines), started, audience)
     return judge(stage, season, len(lines), applied_after)
 
@@ -134,7 +135,8 @@ def entries_of(stage: Stage, pool: str) -> int:
 
 def judge(stage: Stage, season: Season, lines: int, seconds: float) -> Report:
     """Return what came of the season."""
-    ranked = boards.board_top(stage.connection, season.pool, PoolSettings(), season.players)
+    listing = boards.list_by(season.pool, PoolSettings(), datetime.now(UTC))
+    ranked = boards.board_top(stage.connection, listing, season.players)
     true = strengths(season)
     return Report(
         season.pool,

@@ -6,6 +6,8 @@ needed for correctness: two active ones would ring at most twice, none for two s
 
 import re
 import time
+from collections import deque
+from collections.abc import Iterable
 from threading import Event
 from typing import cast
 
@@ -17,6 +19,7 @@ from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS, RELEASE
 from petard_worker.jobs import DRAIN, new_drain_id
 from petard_worker.rq_worker import JsonQueue, enqueue_job
+from petard_worker.urgent_script import UrgentScript
 
 log = structlog.get_logger()
 
@@ -30,6 +33,9 @@ MAX_POOL_IN_KEY = 200
 # Anybody who may push may also poke with any name. What is forgotten here is found again by the scan.
 MOST_POOLS = 10_000
 MOST_POKES = 1_000
+MOST_UNQUEUED = 1_000
+# A pool whose list is empty most of the time is rung for without waiting for the scan.
+FORGET_SECONDS = 60.0
 
 # Takes or renews the lease; 0 means that another dispatcher is the active one.
 LEAD = """
@@ -40,9 +46,10 @@ return 1
 """
 
 # For every pool (a list of events and a bell): rings if events wait and nobody answers for them; keeps a bell
-# alive whose drain still waits in RQ's queue, however long that takes.
+# alive whose drain still waits in RQ's queue, however long that takes. Answers which it rang for, and which
+# have no list.
 RING = """
-local rung = {}
+local rung, gone = {}, {}
 for i = 2, #KEYS, 2 do
     local events, bell, id = KEYS[i], KEYS[i + 1], ARGV[i / 2 + 1]
     if redis.call('TYPE', events).ok == 'list' then
@@ -53,9 +60,11 @@ for i = 2, #KEYS, 2 do
         elseif redis.call('LPOS', KEYS[1], owner) then
             redis.call('PEXPIRE', bell, ARGV[1])
         end
+    else
+        gone[#gone + 1] = i / 2
     end
 end
-return rung
+return {rung, gone}
 """
 
 
@@ -69,11 +78,15 @@ class Dispatcher:
         self.queue = queue
         self.name = name
         self.pools: set[str] = set()
+        self.unqueued: deque[tuple[str, str]] = deque(maxlen=MOST_UNQUEUED)
+        """Drains (pool and id) that a full Redis did not queue: for this process to run, no harm if lost."""
         self.leading = False
+        self._gone_since: dict[str, float] = {}
+        self._unreadable: set[str] = set()
         self._cursor = 0
-        self._lead = client.register_script(LEAD)
+        self._lead = UrgentScript(client, LEAD)
         self._resign = client.register_script(RELEASE)
-        self._ring = client.register_script(RING)
+        self._ring = UrgentScript(client, RING)
         self._pokes = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
 
     def run(self, stop: Event) -> None:
@@ -105,6 +118,8 @@ class Dispatcher:
         """Look for lists once, ring where nobody answers, and return how many drains were queued."""
         if len(self.pools) > MOST_POOLS:
             self.pools.clear()
+        if len(self._unreadable) > MOST_POOLS:
+            self._unreadable.clear()
         self.discover()
         return self.ring()
 
@@ -115,10 +130,25 @@ class Dispatcher:
             return 0
         ids = [new_drain_id() for _ in pools]
         names = [key for pool in pools for key in (self.keys.events(pool), self.keys.bell(pool))]
-        rung = self._ring(keys=[self.queue.key, *names], args=[QUEUED_MS, *ids])
-        for index in cast("list[int]", rung):
-            enqueue_job(self.queue, DRAIN, pools[index - 1], ids[index - 1], job_id=ids[index - 1])
+        answer = self._ring(keys=[self.queue.key, *names], args=[QUEUED_MS, *ids])
+        rung, gone = cast("tuple[list[int], list[int]]", answer)
+        for index in rung:
+            self.enqueue(pools[index - 1], ids[index - 1])
+        self.forget([pools[index - 1] for index in gone])
         return len(rung)
+
+    def enqueue(self, pool: str, drain_id: str) -> None:
+        """Queue a drain; Redis takes no job while it is full, and then this process has to run it."""
+        try:
+            enqueue_job(self.queue, DRAIN, pool, drain_id, job_id=drain_id)
+        except redis.OutOfMemoryError:
+            self.unqueued.append((pool, drain_id))
+
+    def forget(self, gone: Iterable[str]) -> None:
+        """Forget pools that have had no list for a while; a poke or the scan finds them again."""
+        now = time.monotonic()
+        self._gone_since = {pool: self._gone_since.get(pool, now) for pool in gone}
+        self.pools -= {pool for pool, since in self._gone_since.items() if now - since >= FORGET_SECONDS}
 
     def discover(self) -> None:
         """Learn of lists nobody has poked about: one step through the key space per look."""
@@ -148,21 +178,25 @@ class Dispatcher:
     def rename(self, key: bytes, name: str) -> bool:
         """Give a list whose name no job could carry a readable one, so that its events are not stuck."""
         renamed = bool(self.redis.renamenx(key, self.keys.events(name)))
-        log.warning("list_renamed" if renamed else "list_unreadable", key=repr(key), pool=name)
+        if renamed:
+            log.warning("list_renamed", key=repr(key), pool=name)
+            self._unreadable.discard(name)
+        elif name not in self._unreadable:  # every look finds it, until the list with that name is empty
+            log.warning("list_unreadable", key=repr(key), pool=name)
+            self._unreadable.add(name)
         return renamed
 
     def wait_for_poke(self, seconds: float) -> None:
         """Wait until a producer pokes or the time is over."""
         if not self._pokes.subscribed:
             self._pokes.subscribe(self.keys.pushed())
-        message = self._pokes.get_message(timeout=seconds)
-        for _ in range(MOST_POKES):  # the lease must be kept, however fast they come
+        for count in range(MOST_POKES):  # the lease must be kept, however fast they come
+            message = self._pokes.get_message(timeout=0 if count else seconds)
             if message is None:
                 return
             pool = cast("bytes", message["data"])
             if isinstance(pool, bytes) and readable(pool).encode() == pool:
                 self.pools.add(pool.decode())
-            message = self._pokes.get_message(timeout=0)
 
     def resign(self) -> None:
         """Let another dispatcher take over at once."""

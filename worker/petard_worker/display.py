@@ -1,17 +1,35 @@
 """The display range of a pool: ratings as players see them, 0-3000 shown as 0-10000, say."""
 
+from typing import NamedTuple
+
 from petard_worker.pool_settings import pool_settings
 from petard_worker.postgres.pools import Pool
 
 
-def displayed(pool: Pool, rating: float) -> float:
-    """Return the rating as it is shown: mapped from the pool's limits to its display range, if it has one.
+class Scale(NamedTuple):
+    """How ratings are mapped: the lowest one to `low`, and a point to `factor` points."""
 
-    A deviation is never mapped: it is a width and not a place.
-    """
+    lowest: float
+    low: float
+    factor: float
+
+
+def displayed(pool: Pool, rating: float) -> float:
+    """Return the rating as it is shown: mapped from the pool's limits to its display range, if it has one."""
+    scale = scale_of(pool)
+    return scale.low + (rating - scale.lowest) * scale.factor
+
+
+def displayed_width(pool: Pool, width: float) -> float:
+    """Return a deviation, or a difference of ratings, as it is shown: it grows as the range does."""
+    return width * scale_of(pool).factor
+
+
+def scale_of(pool: Pool) -> Scale:
+    """Return how the pool's ratings are mapped; as they are where it has no display range."""
     settings = pool_settings(pool.settings)
     low, high = settings.display_low, settings.display_high
     lowest, highest = pool.parameters.get("rating_min"), pool.parameters.get("rating_max")
     if low == high or not isinstance(lowest, float | int) or not isinstance(highest, float | int):
-        return rating
-    return low + (rating - lowest) * (high - low) / (highest - lowest)
+        return Scale(0.0, 0.0, 1.0)
+    return Scale(lowest, low, (high - low) / (highest - lowest))

@@ -4,38 +4,44 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from typing import IO
 
 from petard_worker.embedded import ServerUrls, embedded_servers, end_with_parent
-from petard_worker.settings import PREFIX
+from petard_worker.settings import PREFIX, Settings
 
 STOP_SECONDS = 20
-URL_SETTINGS = (f"{PREFIX}DATABASE_URL", f"{PREFIX}REDIS_URL")
+LOOK_SECONDS = 0.5
+SLOWEST_RESTART_SECONDS = 10.0
+CALM_SECONDS = 60.0
+"""After so long without an end, ends before it no longer count."""
+URLS = ("database_url", "redis_url")
+URL_SETTINGS = tuple(f"{PREFIX}{name.upper()}" for name in URLS)
 
 
 @contextmanager
-def servers(data: Path | None) -> Iterator[ServerUrls]:
+def servers(settings: Settings, data: Path | None) -> Iterator[ServerUrls]:
     """Give the servers of the settings where they are set, and embedded ones for the rest.
 
     Embedded ones keep their data in `data`, or lose it at the end when that is None.
     """
-    given = [os.environ.get(name) or from_file(name) for name in URL_SETTINGS]
-    database_url, redis_url = given
-    if database_url and redis_url:
-        yield ServerUrls(database_url, redis_url)
+    given = ServerUrls(settings.database_url.get_secret_value(), settings.redis_url.get_secret_value())
+    missing = unset_urls(settings)
+    if not missing:
+        yield given
         return
     with embedded_servers(data) as embedded:
-        yield ServerUrls(database_url or embedded.database_url, redis_url or embedded.redis_url)
+        yield replace(given, **{name: getattr(embedded, name) for name in missing})
 
 
-def from_file(name: str) -> str | None:
-    """Return what the file of a setting holds, if one is named."""
-    path = os.environ.get(f"{name}_FILE")
-    return Path(path).read_text(encoding="utf-8").strip() if path else None
+def unset_urls(settings: Settings) -> list[str]:
+    """Return the names of those of the two settings that nobody has set."""
+    return [name for name in URLS if name not in settings.model_fields_set]
 
 
 @dataclass
@@ -74,6 +80,17 @@ class Fleet:
         codes = {name: process.poll() for name, process in self.roles.items()}
         return {name: code for name, code in codes.items() if code is not None}
 
+    def keep_running(self, stop: Event, say: Callable[[str], None]) -> None:
+        """Start roles again that end, until the stop: slower and slower while they keep ending."""
+        pause, ended_at = 0.0, time.monotonic()
+        while not stop.wait(LOOK_SECONDS):
+            for name, code in self.ended().items():
+                say(f"{name} ended with {code}; starting it again")
+                self.restart(name)
+                pause = next_pause(pause, time.monotonic() - ended_at)
+                stop.wait(pause)
+                ended_at = time.monotonic()
+
     def restart(self, name: str) -> None:
         """Start a role again that has ended."""
         self.start(name, *self.names[name])
@@ -89,6 +106,11 @@ class Fleet:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def next_pause(pause: float, calm: float) -> float:
+    """Return how many seconds to wait after another end, `calm` seconds after the one before."""
+    return 1.0 if calm > CALM_SECONDS else min(SLOWEST_RESTART_SECONDS, pause + 1)
 
 
 @contextmanager

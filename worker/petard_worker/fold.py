@@ -166,20 +166,21 @@ def played(
     shared: bool,
 ) -> PlayerChange:
     """Return a player's change by a game played to its end: best alone is a win, best shared a draw."""
+    # By position: keywords would double the cost, and this is made twice for every game.
     after = PlayerRecord(
-        rating=result.rating,
-        rd=result.rd,
-        volatility=result.volatility,
-        bomb=rules.bombs.finish(before.bomb),
-        abandons=before.abandons,
-        penalties=before.penalties,
-        games=before.games + 1,
-        wins=before.wins + (best and not shared),
-        draws=before.draws + (best and shared),
-        losses=before.losses + (not best),
-        peak=max(before.peak, result.rating),
-        last_played=later(before.last_played, time),
-        player_seq=before.player_seq + 1,
+        result.rating,
+        result.rd,
+        result.volatility,
+        rules.bombs.finish(before.bomb),
+        before.abandons,
+        before.penalties,
+        before.games + 1,
+        before.wins + (best and not shared),
+        before.draws + (best and shared),
+        before.losses + (not best),
+        max(before.peak, result.rating),
+        later(before.last_played, time),
+        before.player_seq + 1,
     )
     return explained(player, before, after, result, time, penalty=False)
 

@@ -7,8 +7,9 @@ import json
 import random
 import time
 import uuid
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
 
@@ -31,6 +32,7 @@ from petard_worker.postgres.connect import RoleMissingError
 from petard_worker.postgres.frozen import end_frozen_holders
 from petard_worker.postgres.migrate import SchemaMismatchError
 from petard_worker.postgres.session import Session
+from petard_worker.ratings.parameters import BadParameterError
 from petard_worker.rq_worker import Jobs, JsonQueue, enqueue_job
 
 log = structlog.get_logger()
@@ -41,6 +43,15 @@ SUBMIT_EVENT = "petard_worker.jobs.submit_event"
 LINGER_SECONDS = 0.1
 LOOK_SECONDS = 0.002
 LONGEST_WAIT_SECONDS = 2.0
+RENEW_SECONDS = 0.5
+"""A drain that waits renews its bell this often."""
+
+
+OUTAGES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
+
+
+class DatabaseUnusableError(Exception):
+    """Postgres answers, but a bad deploy or a missing right makes it useless; the message is its own."""
 
 
 @dataclass
@@ -83,6 +94,20 @@ def drain(pool: str, drain_id: str, *, workshop: Workshop) -> None:
     Drain(workshop, pool, drain_id).run()
 
 
+def run_unqueued(unqueued: deque[tuple[str, str]], workshop: Workshop) -> bool:
+    """Run one of the drains (pool and id) that a full Redis did not queue; False when there is none."""
+    try:
+        pool, drain_id = unqueued.popleft()
+    except IndexError:
+        return False
+    try:
+        drain(pool, drain_id, workshop=workshop)
+    # An edge of the process: what RQ would keep as a failed job. The events wait, and the bell rings again.
+    except Exception:
+        log.exception("drain_failed", pool=pool)
+    return True
+
+
 def new_drain_id() -> str:
     """Return an id for a drain; it is the RQ job's id and the bell's content."""
     return f"drain-{uuid.uuid4().hex}"
@@ -120,18 +145,31 @@ class Drain:
         except PoolStoppedError as stopped:
             # The bell stays until it expires, so that a stopped pool is not rung again and again.
             log.error("pool_stopped", pool=self.pool, reason=str(stopped))  # noqa: TRY400 - nothing to trace
-        except (SchemaMismatchError, RoleMissingError) as error:
-            # For the operator to put right: the events wait, and the next drain looks again.
+        except BadParameterError as error:
+            # The pool is not marked as stopped: a newer worker may know the system or the parameter.
+            log.error("pool_not_understood", pool=self.pool, reason=str(error))  # noqa: TRY400
+        except (SchemaMismatchError, RoleMissingError, DatabaseUnusableError) as error:
+            # For the operator to put right: the events wait, and the next drain looks again, over a new
+            # connection.
+            self.workshop.session.close()
             log.error("database_unusable", pool=self.pool, reason=str(error))  # noqa: TRY400
-        except (redis.ConnectionError, redis.TimeoutError) as error:
-            # Nothing is lost: the list keeps what was not trimmed, and the sweep rings again.
+        except redis.RedisError as error:
+            # Lost, full, read-only, or a key of another type. Nothing is lost: the list keeps what was not
+            # trimmed, and the sweep rings again.
             log.warning("drain_interrupted", pool=self.pool, error=str(error))
 
     def step(self) -> bool:
-        """Apply one batch; False when nothing waits."""
+        """Apply one batch, or connect first; False when nothing waits.
+
+        Raises DatabaseUnusableError when Postgres refuses for a reason that waiting does not mend.
+        """
         limit = max(1, self.suspect // 2) if self.suspect else self.workshop.batch_size
         started = time.monotonic()
         try:
+            if not self.workshop.session.is_open:
+                # A step of its own, since connecting may take as long as a bell answers.
+                self.workshop.session.open()
+                return True
             connection = self.workshop.session.open()
             if self.suspect == 1:
                 applied = apply_or_bury_head(connection, self.intake, self.workshop.breaker)
@@ -141,8 +179,13 @@ class Drain:
             if isinstance(error, REFUSED_BY_POSTGRES) and self.suspect != 1:
                 # Halve the batch around the event, until it stands alone at the head.
                 self.suspect = min(limit, self.intake.waiting())
+            elif isinstance(error, psycopg.errors.LockNotAvailable):
+                self.end_frozen_holders()
+                self.wait("pool_busy", error)
+            elif isinstance(error, OUTAGES) and not isinstance(error, REFUSED_BY_POSTGRES):
+                self.wait("postgres_unavailable", error)
             else:
-                self.wait_for_postgres(error)
+                raise DatabaseUnusableError(f"{type(error).__name__}: {error}".strip()) from None
             return True
         self.failures = 0
         self.suspect = max(0, self.suspect - applied.events)
@@ -157,14 +200,18 @@ class Drain:
             took_ms = round((time.monotonic() - started) * 1000, 1)
             log.info("batch_applied", pool=self.pool, took_ms=took_ms, **applied._asdict())
 
-    def wait_for_postgres(self, error: psycopg.Error) -> None:
-        """Wait a little longer every time, with jitter, and come back at once when stopped."""
+    def wait(self, what: str, error: psycopg.Error) -> None:
+        """Log what is waited for, and wait a little longer every time, with jitter, keeping the bell.
+
+        Comes back at once when the worker is stopped, or another drain answers for the pool.
+        """
         self.failures += 1
+        log.warning(what, pool=self.pool, failures=self.failures, error=str(error).strip())
         longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2**self.failures)
-        log.warning("postgres_unavailable", pool=self.pool, failures=self.failures, error=str(error).strip())
-        if isinstance(error, psycopg.errors.LockNotAvailable):
-            self.end_frozen_holders()
-        self.workshop.stop.wait(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
+        until = time.monotonic() + random.uniform(longest / 2, longest)  # noqa: S311 - jitter, not a secret
+        while (left := until - time.monotonic()) > 0 and self.bell.hold():
+            if self.workshop.stop.wait(min(left, RENEW_SECONDS)):
+                return
 
     def end_frozen_holders(self) -> None:
         """Free the pool from a worker that was frozen with its lock."""
@@ -190,6 +237,11 @@ class Drain:
     def pass_on(self) -> None:
         """Queue the next drain of this pool behind the other pools, and hand it the bell."""
         next_id = new_drain_id()
-        self.bell.pass_on(next_id)
-        if self.workshop.queue is not None:
-            enqueue_job(self.workshop.queue, DRAIN, self.pool, next_id, job_id=next_id)
+        try:
+            self.bell.pass_on(next_id)
+            if self.workshop.queue is not None:
+                enqueue_job(self.workshop.queue, DRAIN, self.pool, next_id, job_id=next_id)
+        except redis.OutOfMemoryError:
+            # A full Redis queues nothing. Without a bell the dispatcher rings at once, and finds another way.
+            for bell in (self.bell, replace(self.bell, drain_id=next_id)):
+                bell.release()

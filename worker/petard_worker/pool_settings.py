@@ -24,10 +24,6 @@ class PoolSettings:
         100_000, 100, 10_000_000, "about how many ledger entries stay in the change stream"
     )
 
-    def score(self, rating: float, rd: float) -> float:
-        """Return what the board ranks a player by."""
-        return rating if self.ranked_by == "rating" else rating - 2 * rd
-
 
 def pool_settings(given: Mapping[str, ParameterValue]) -> PoolSettings:
     """Return the settings with defaults for what is not given, or raise BadParameterError."""

@@ -4,7 +4,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from petard_worker.fold import PlayerRecord, new_record, state_at
-from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.postgres.boards import find_record
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.pools import Pool
+from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 from petard_worker.ratings.system import Game, GameSide
 
 
@@ -26,6 +29,13 @@ class Preview(NamedTuple):
 
 
 RESULTS = {"win": (1, 2), "draw": (1, 1), "loss": (2, 1)}
+
+
+def find_preview(connection: Connection, pool: Pool, first: str, second: str, now: datetime) -> Preview:
+    """Return what a game between two players of the pool, ending now, would do."""
+    rules = pool_rules(pool.system, pool.parameters)
+    one, other = (find_record(connection, pool.name, player) for player in (first, second))
+    return preview(rules, one, other, now)
 
 
 def preview(

@@ -10,15 +10,19 @@ again.
 A lost Redis is waited for, for ever and in every command (`_Patience`), because RQ itself waits only while it
 dequeues. What the worker cannot survive leaves `work()` as a redis ConnectionError: exit code 69.
 
+A full Redis refuses whatever RQ says, a heartbeat included. The worker leaves RQ's loop then, runs the drains
+that could not be queued itself, and tries RQ again every second.
+
 Each RQ internal used here is pinned by a contract test.
 """
 
 import re
 import sys
 import threading
+import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from logging import WARNING, NullHandler, getLogger
 from typing import Any, ClassVar, Self, TypeAlias, cast
@@ -26,8 +30,9 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 import structlog
 from redis import Redis
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.client import Pipeline
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ResponseError
+from redis.exceptions import OutOfMemoryError, ResponseError
 from redis.retry import Retry
 from rq import Queue, SimpleWorker
 from rq.exceptions import DeserializationError, NoSuchJobError, StopRequested
@@ -36,10 +41,15 @@ from rq.job import Job, parse_job_id
 from rq.serializers import JSONSerializer
 from rq.suspension import is_suspended
 
+from petard_schema.keys import DEFAULT_PREFIX
+
 log = structlog.get_logger()
 
-QUEUE = "petard"
-"""The one queue: with two, RQ pops without an intermediate list and a crash loses the job."""
+QUEUE = DEFAULT_PREFIX
+"""The one queue of a fleet with the default prefix; another fleet's queue is named by its own prefix.
+
+One queue: with two, RQ pops without an intermediate list and a crash loses the job.
+"""
 
 Jobs: TypeAlias = Mapping[str, Callable[..., object]]
 """The dotted names that may stand in a job, and what each of them runs in this process."""
@@ -48,6 +58,7 @@ FAILURE_TTL_S = 86_400
 # RQ's timeout is an alarm that may ring inside COMMIT: far above a slice and the timeouts set in Postgres.
 JOB_TIMEOUT_S = 300
 SLICE_S = 1
+UNQUEUED_LOOK_S = 0.02
 SOCKET_TIMEOUT_S = 5
 MAX_DATA_BYTES = 131_072
 
@@ -104,6 +115,7 @@ class CheckedJob(Job):
     """A job that can only name what `allowed` holds; this class itself allows nothing."""
 
     allowed: ClassVar[Jobs] = {}
+    queue_name: ClassVar[str] = QUEUE
 
     def __init__(
         self,
@@ -133,7 +145,7 @@ class CheckedJob(Job):
         else:
             assert isinstance(job, cls)
             return job
-        _remove_refused(connection, parse_job_id(id).encode(errors="surrogatepass"), refused)
+        _remove_refused(connection, cls.queue_name, parse_job_id(id).encode(errors="surrogatepass"), refused)
         raise refused
 
     @classmethod
@@ -169,7 +181,7 @@ class CheckedJob(Job):
         self.failure_ttl = FAILURE_TTL_S
 
     def _check_call(self) -> None:
-        if self.origin != QUEUE:
+        if self.origin != self.queue_name:
             raise JobRefusedError("foreign_queue", repr(self.origin))
         if self.instance is not None:
             raise JobRefusedError("instance")
@@ -196,13 +208,14 @@ class CheckedJob(Job):
         """No callbacks."""
 
 
-def job_class(allowed: Jobs) -> type[Job]:
-    """RQ job class whose func is looked up in `allowed`, and nowhere else."""
+def job_class(allowed: Jobs, queue_name: str = QUEUE) -> type[Job]:
+    """RQ job class of one queue whose func is looked up in `allowed`, and nowhere else."""
 
     class AllowedJob(CheckedJob):
         pass
 
     AllowedJob.allowed = dict(allowed)
+    AllowedJob.queue_name = queue_name
     return AllowedJob
 
 
@@ -230,13 +243,16 @@ class JsonQueue(Queue):
         while (moved := cls.lmove(connection, queue.key, timeout)) is not None:
             raw_id = moved[1]
             with suppress(JobRefusedError):
-                return _fetch_moved(raw_id, connection, job_class or queue.job_class), queue
+                return _fetch_moved(raw_id, queue, connection, job_class or queue.job_class), queue
         return None
 
 
-def open_queue(connection: Redis, allowed: Jobs) -> JsonQueue:
-    """Return the queue, for jobs named in `allowed`; who only enqueues may allow nothing."""
-    return JsonQueue(QUEUE, connection=connection, job_class=job_class(allowed))
+def open_queue(connection: Redis, allowed: Jobs, name: str = QUEUE) -> JsonQueue:
+    """Return a fleet's queue, for jobs named in `allowed`; who only enqueues may allow nothing.
+
+    Its name is the fleet's key prefix, so that two fleets on one Redis never take each other's drains.
+    """
+    return JsonQueue(name, connection=connection, job_class=job_class(allowed, name))
 
 
 def enqueue_job(queue: JsonQueue, name: str, *args: str, job_id: str | None = None) -> None:
@@ -276,13 +292,18 @@ class PetardWorker(SimpleWorker):
         queue: JsonQueue,
         stop: threading.Event | None = None,
         on_stop: Callable[[], None] | None = None,
+        run_unqueued: Callable[[], bool] | None = None,
     ) -> None:
         """Register nothing yet; raise a redis ConnectionError if Redis is not there.
 
-        `on_stop` is called once, from a thread of its own, when a signal asks for the stop.
+        `on_stop` is called once, from a thread of its own, when a signal asks for the stop. `run_unqueued` is
+        called between jobs: it runs one job that RQ could not queue and says whether there was one.
         """
         self.stop = stop or threading.Event()
         self._on_stop = on_stop
+        self._run_unqueued = run_unqueued or (lambda: False)
+        self._full = False
+        self._full_logged = False
         self._signalled = False
         self._ended = False
         _quieten_rq()
@@ -304,15 +325,65 @@ class PetardWorker(SimpleWorker):
 
         Raises QueueUnusableError when the loop ended on an error, which RQ logs and then takes for an end.
         """
-        self._ended = False
-        worked = False
         self._install_signal_handlers()  # type: ignore[no-untyped-call]  # RQ does so only once it is registered
         # Raised by a command that waited for Redis until the stop; there is nobody to say goodbye to.
         with suppress(StopRequested):
+            while True:
+                worked = self._work_until_full(burst)
+                if not self._full:
+                    return worked
+                worked = self._work_while_full(burst)
+                if self.stop.is_set() or (burst and not worked):
+                    return worked
+        return False
+
+    def _work_until_full(self, burst: bool) -> bool:
+        """Run RQ's loop; whether it ended because Redis is full stands in `_full` afterwards."""
+        self._ended = self._full = False
+        try:
             worked = super().work(burst=burst)
-            if not (self._ended or self.stop.is_set() or is_suspended(self.connection)):
-                raise QueueUnusableError("the worker's loop ended on an error")
+        except OutOfMemoryError:  # from the worker's registration, at either end of the loop
+            self._full = True
+            return False
+        if not (self._ended or self._full or self.stop.is_set() or is_suspended(self.connection)):
+            raise QueueUnusableError("the worker's loop ended on an error")
         return worked
+
+    def _work_while_full(self, burst: bool) -> bool:
+        """Run for a moment, without RQ, what could not be queued; say whether there was anything."""
+        if not self._full_logged:
+            log.warning("redis_full", worker=self.name)
+            self._full_logged = True
+        self.connection.delete(self.key)  # else RQ takes this worker for another one with its name
+        worked = False
+        until = time.monotonic() + SLICE_S
+        while time.monotonic() < until and not self.stop.is_set():
+            if self._run_unqueued():
+                worked = True
+            elif burst:
+                break
+            else:
+                self.stop.wait(UNQUEUED_LOOK_S)
+        return worked
+
+    @contextmanager
+    def _left_when_full(self) -> Iterator[None]:
+        """Leave RQ's loop, quietly, when Redis is full."""
+        try:
+            yield
+        except OutOfMemoryError:
+            self._full = True
+            raise StopRequested from None
+
+    def check_for_suspension(self, burst: bool) -> None:
+        """Wait while workers are suspended."""
+        with self._left_when_full():
+            super().check_for_suspension(burst)
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
+        """Say that the worker is alive."""
+        with self._left_when_full():
+            super().heartbeat(timeout, pipeline)
 
     def request_stop(self, signum: int, frame: object) -> None:
         """Ask for the stop at the first signal and ignore the others: a running transaction is finished."""
@@ -356,7 +427,11 @@ class PetardWorker(SimpleWorker):
     ) -> tuple[Job, Queue] | None:
         """Wait for a job, in slices, until the stop; without a timeout (burst) only look once."""
         while not self.stop.is_set():
-            found = super().dequeue_job_and_maintain_ttl(timeout, SLICE_S)
+            if self._run_unqueued():
+                continue
+            with self._left_when_full():
+                found = super().dequeue_job_and_maintain_ttl(timeout, SLICE_S)
+            self._full_logged = False
             if found is not None:
                 return found
             if timeout is None:
@@ -375,7 +450,7 @@ class PetardWorker(SimpleWorker):
             log.error("job_not_recorded", job=job.id, error=repr(error)[:300])  # noqa: TRY400
             self.executions.clear()
             self.last_cleaned_at = None  # the next thing to do is to repair the registries
-            _forget(self.connection, job.id.encode())
+            _forget(self.connection, queue.name, job.id.encode())
 
     def run_maintenance_tasks(self) -> None:
         """Let RQ clean up, and go on with the jobs if it cannot."""
@@ -407,7 +482,7 @@ class PetardWorker(SimpleWorker):
         self._remove_if_not(b"list", moved)
         for entry in cast("list[bytes]", self.connection.lrange(moved, 0, -1)):
             if not _JOB_ID.fullmatch(entry):
-                _remove_refused(self.connection, entry, JobRefusedError("malformed_id"))
+                _remove_refused(self.connection, queue.name, entry, JobRefusedError("malformed_id"))
 
     def _remove_if_not(self, kind: bytes, key: str) -> None:
         if self.connection.type(key) not in (b"none", kind):
@@ -435,7 +510,7 @@ class _Patience(ExponentialWithJitterBackoff):
         return super().compute(failures)
 
 
-def _fetch_moved(raw_id: bytes, connection: Redis, job_class: type[Job]) -> Job:
+def _fetch_moved(raw_id: bytes, queue: Queue, connection: Redis, job_class: type[Job]) -> Job:
     """Return the job of an id in the intermediate list, or remove the id and raise JobRefusedError."""
     refused = JobRefusedError("malformed_id")
     if _JOB_ID.fullmatch(raw_id):
@@ -446,23 +521,23 @@ def _fetch_moved(raw_id: bytes, connection: Redis, job_class: type[Job]) -> Job:
         except NoSuchJobError:
             # Also the second of two equal ids, after an enqueue was repeated.
             refused = JobRefusedError("no_such_job")
-    _remove_refused(connection, raw_id, refused)
+    _remove_refused(connection, queue.name, raw_id, refused)
     raise refused
 
 
-def _remove_refused(connection: Redis, raw_id: bytes, refused: JobRefusedError) -> None:
+def _remove_refused(connection: Redis, queue_name: str, raw_id: bytes, refused: JobRefusedError) -> None:
     """Log why, and delete the job and its place in the intermediate list; RQ's clean-up does the rest."""
     shown = raw_id.decode() if _JOB_ID.fullmatch(raw_id) else repr(raw_id)
     log.warning("job_refused", job=shown[:300], reason=refused.reason, detail=refused.detail[:300])
-    _forget(connection, raw_id)
+    _forget(connection, queue_name, raw_id)
 
 
-def _forget(connection: Redis, raw_id: bytes) -> None:
+def _forget(connection: Redis, queue_name: str, raw_id: bytes) -> None:
     with connection.pipeline() as pipe:
         for suffix in (b"", b":dependents"):
             pipe.delete(Job.redis_job_namespace_prefix.encode() + raw_id + suffix)
         pipe.lrem(
-            IntermediateQueue.get_intermediate_queue_key(Queue.redis_queue_namespace_prefix + QUEUE),
+            IntermediateQueue.get_intermediate_queue_key(Queue.redis_queue_namespace_prefix + queue_name),
             0,
             raw_id,  # type: ignore[arg-type]  # may not be text at all
         )

@@ -4,6 +4,7 @@ import gc
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread
 
 import structlog
@@ -12,7 +13,7 @@ from redis import Redis
 from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
 from petard_worker.dispatch import Dispatcher
-from petard_worker.jobs import Workshop, allowed_jobs
+from petard_worker.jobs import Workshop, allowed_jobs, run_unqueued
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.session import Session
 from petard_worker.redis_client import connect_redis
@@ -35,8 +36,8 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
     """Work until the stop, or with `burst` until nothing waits.
 
     Raises redis.ConnectionError when Redis cannot be reached at the start, psycopg.OperationalError when
-    Postgres cannot, SchemaMismatchError when the database is not the one this code knows, and with `burst`
-    EventsLeftError.
+    Postgres cannot, SchemaMismatchError when the database is not the one this code knows,
+    DispatcherFailedError, and with `burst` EventsLeftError.
     """
     name = f"worker-{uuid.uuid4().hex[:8]}"
     redis_url = settings.redis_url.get_secret_value()
@@ -52,29 +53,52 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
         settings.slice_seconds,
     )
     workshop.session.open()
-    queue = open_queue(connect_for_rq(redis_url), allowed_jobs(workshop))
-    workshop.queue = open_queue(client, {})
+    prefix = settings.key_prefix
+    queue = open_queue(connect_for_rq(redis_url), allowed_jobs(workshop), prefix)
+    workshop.queue = open_queue(client, {}, prefix)
     own_client = connect_redis(redis_url)  # the dispatcher's thread shares none
-    dispatcher = Dispatcher(own_client, workshop.keys, open_queue(own_client, {}), name)
+    dispatcher = Dispatcher(own_client, workshop.keys, open_queue(own_client, {}, prefix), name)
     calm_garbage_collector()
-    worker = PetardWorker(queue, stop)
+    worker = PetardWorker(queue, stop, run_unqueued=partial(run_unqueued, dispatcher.unqueued, workshop))
     if burst:
         run_burst(dispatcher, worker, stop)
     else:
-        thread = Thread(target=dispatcher.run, args=(stop,), name="dispatcher", daemon=True)
-        thread.start()
-        log.info("worker_started", worker=name)
-        try:
-            worker.work()
-        finally:
-            stop.set()
-            thread.join(timeout=5)
-        log.info("worker_stopped", worker=name)
+        run_with_dispatcher(dispatcher, worker, stop)
     workshop.session.close()
 
 
 class EventsLeftError(Exception):
     """Events wait that no drain takes: their pool is stopped, say."""
+
+
+class DispatcherFailedError(Exception):
+    """The dispatcher has died of a mistake of ours; the log has it. Start the worker again."""
+
+
+def run_with_dispatcher(dispatcher: Dispatcher, worker: PetardWorker, stop: Event) -> None:
+    """Work until the stop, the dispatcher in a thread; raise DispatcherFailedError when it died."""
+    failed = Event()
+
+    def dispatch() -> None:
+        try:
+            dispatcher.run(stop)
+        # The edge of the thread: without a dispatcher the worker would be alive and do nothing.
+        except Exception:
+            log.exception("dispatcher_failed", worker=dispatcher.name)
+            failed.set()
+            stop.set()
+
+    thread = Thread(target=dispatch, name="dispatcher", daemon=True)
+    thread.start()
+    log.info("worker_started", worker=dispatcher.name)
+    try:
+        worker.work()
+    finally:
+        stop.set()
+        thread.join(timeout=5)
+    if failed.is_set():
+        raise DispatcherFailedError("the dispatcher failed: the log says how")
+    log.info("worker_stopped", worker=dispatcher.name)
 
 
 def calm_garbage_collector() -> None:

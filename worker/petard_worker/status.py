@@ -8,15 +8,18 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from petard_schema import EventRefused, Keys, parse_event
+from petard_worker.change_stream import StreamId, last_stream_id
+from petard_worker.event_lists import event_lists
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.dead_letters import count_letters
 from petard_worker.postgres.pools import list_pools
-from petard_worker.publish import StreamId, last_stream_id
-from petard_worker.rq_worker import QUEUE
 
 
 class PoolStatus(NamedTuple):
-    """One pool: how many events wait, how old the first of them is, what is applied and published."""
+    """One pool: how many events wait, how long ago the first of them happened, what is applied and published.
+
+    `head_age_s` goes by the event's own time: old games that were just imported are old from the start.
+    """
 
     pool: str
     backlog: int
@@ -37,7 +40,7 @@ class Status(NamedTuple):
 def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime) -> Status:
     """Return how the service is doing; reads only, and no clean-up as a side effect."""
     dead = count_letters(connection, "open")
-    pools = [
+    known = [
         PoolStatus(
             pool.name,
             redis.llen(keys.events(pool.name)),
@@ -45,16 +48,28 @@ def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime)
             pool.seq,
             published(last_stream_id(redis, keys, pool.name), pool.epoch),
             pool.stopped,
-            dead.pop(pool.name, {}),
+            dead.get(pool.name, {}),
         )
         for pool in list_pools(connection)
     ]
-    orphans = [PoolStatus(name, 0, None, 0, 0, "no such pool", counts) for name, counts in dead.items()]
-    return Status(pools + orphans, count_workers(redis))
+    missing = {*dead, *event_lists(redis, keys).values()} - {pool.pool for pool in known}
+    orphans = [
+        PoolStatus(
+            name,
+            redis.llen(keys.events(name)),
+            head_age(redis, keys, name, now),
+            0,
+            0,
+            "no such pool",
+            dead.get(name, {}),
+        )
+        for name in sorted(missing)
+    ]
+    return Status(known + orphans, count_workers(redis, keys))
 
 
 def head_age(redis: Redis, keys: Keys, pool: str, now: datetime) -> float | None:
-    """Return how many seconds ago the first waiting game ended; None when nothing readable waits."""
+    """Return how many seconds ago the first waiting event happened; None when nothing readable waits."""
     raw = cast("bytes | None", redis.lindex(keys.events(pool), 0))
     if raw is None:
         return None
@@ -69,9 +84,9 @@ def published(last: StreamId, epoch: int) -> int:
     return last.seq if last.epoch == epoch else 0
 
 
-def count_workers(redis: Redis) -> int:
+def count_workers(redis: Redis, keys: Keys) -> int:
     """Return how many workers have reported within their time to live."""
-    names = cast("set[bytes]", redis.smembers(f"rq:workers:{QUEUE}"))
+    names = cast("set[bytes]", redis.smembers(f"rq:workers:{keys.prefix}"))
     try:
         return sum(redis.exists(name) for name in names)
     except ResponseError:

@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -13,12 +13,12 @@ from petard_worker.cli.output import JsonOption, print_json, print_table, progre
 from petard_worker.cli.servers import reading, redis_client, writing
 from petard_worker.postgres import dead_letters
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.dead_letters import KeptLetter, LetterFilter
+from petard_worker.postgres.dead_letters import LetterFilter
 from petard_worker.settings import load_settings
 
 app = typer.Typer(no_args_is_help=True, help="Events that could not be accepted: inspect, replay, discard.")
 
-MOST_AT_ONCE = 100_000
+MOST_LISTED = 100_000
 
 PoolOption = Annotated[str | None, typer.Option("--pool", help="Only this pool.")]
 ReasonOption = Annotated[
@@ -39,7 +39,7 @@ def list_command(
     pool: PoolOption = None,
     reason: ReasonOption = None,
     state: Annotated[str, typer.Option(help="open, replayed, discarded or all.")] = "open",
-    limit: Annotated[int, typer.Option(min=1, max=MOST_AT_ONCE)] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED)] = 100,
     json: JsonOption = False,
 ) -> None:
     """List dead letters, oldest first."""
@@ -48,7 +48,7 @@ def list_command(
     check_reason(reason)
     wanted = LetterFilter(pool, reason, None if state == "all" else state)
     with reading() as connection:
-        letters = dead_letters.list_letters(connection, wanted, limit)
+        letters = dead_letters.read_letters(connection, dead_letters.find_ids(connection, wanted, limit))
     columns = ("id", "pool", "reason", "detail", "attempts", "first_seen", "last_seen", "state")
     if json:
         print_json([{column: getattr(letter, column) for column in columns} for letter in letters])
@@ -62,11 +62,14 @@ def list_command(
 def show(id: IdArgument, json: JsonOption = False) -> None:  # noqa: A002 - the name people see
     """Show one dead letter with its body."""
     with reading() as connection:
-        letter = one_letter(dead_letters.list_letters(connection, LetterFilter(ids=[id]), 1), id)
-    text = letter.body.decode("utf-8", "backslashreplace")
-    facts = {key: value for key, value in letter._asdict().items() if key != "body"}
+        letters = dead_letters.read_letters(connection, [id])
+        if not letters:
+            raise CommandFailed(f"there is no dead letter {id}")
+        body = dead_letters.read_body(connection, letters[0])
+    text = body.decode("utf-8", "backslashreplace")
+    facts = letters[0]._asdict()
     if json:
-        print_json({**facts, "body": text, "body_hex": letter.body.hex()})
+        print_json({**facts, "body": text, "body_hex": body.hex()})
     else:
         print_table(("", str(id)), [*facts.items(), ("body", ascii(text)[1:-1])])
 
@@ -84,13 +87,11 @@ def replay(
 
     settings = load_settings()
     with writing() as connection, redis_client(settings) as client:
-        letters = chosen(connection, which(ids, pool, reason, all_open))
-        confirm(f"replay {len(letters)} dead letters", yes=yes)
+        chosen = choose(connection, which(ids, pool, reason, all_open))
+        confirm(f"replay {len(chosen)} dead letters", yes=yes)
         keys = Keys(settings.key_prefix)
-        with progress("replayed") as bar:
-            for count, _ in enumerate(push_again(connection, client, keys, letters, actor()), 1):
-                bar.show(count, len(letters))
-    talk(f"replayed {len(letters)}: 'petard dead list' shows those that come back")
+        count = follow("replayed", push_again(connection, client, keys, chosen, actor()), len(chosen))
+    talk(f"replayed {count}: 'petard dead list' shows those that come back")
 
 
 @app.command()
@@ -102,10 +103,12 @@ def discard(
     yes: YesOption = False,
 ) -> None:
     """Mark dead letters as done with; they stay in the table."""
+    from petard_worker.replay import discard as mark_discarded  # noqa: PLC0415
+
     with writing() as connection:
-        letters = chosen(connection, which(ids, pool, reason, all_open))
-        confirm(f"discard {len(letters)} dead letters", yes=yes)
-        count = sum(dead_letters.mark_letter(connection, letter, "discarded", actor()) for letter in letters)
+        chosen = choose(connection, which(ids, pool, reason, all_open))
+        confirm(f"discard {len(chosen)} dead letters", yes=yes)
+        count = follow("discarded", mark_discarded(connection, chosen, actor()), len(chosen))
     talk(f"discarded {count}")
 
 
@@ -123,19 +126,22 @@ def check_reason(reason: str | None) -> None:
         raise CommandFailed(f"--reason {reason!r} is none of {', '.join(DeadReason)}", USAGE)
 
 
-def chosen(connection: Connection, wanted: LetterFilter) -> list[KeptLetter]:
-    """Return the letters that are wanted, or fail when there are none."""
-    letters = dead_letters.list_letters(connection, wanted, MOST_AT_ONCE)
-    if not letters:
+def choose(connection: Connection, wanted: LetterFilter) -> list[int]:
+    """Return the ids of all letters that are wanted, or fail when there are none."""
+    ids = dead_letters.find_ids(connection, wanted)
+    if not ids:
         raise CommandFailed("no open dead letter fits")
-    return letters
+    return ids
 
 
-def one_letter(letters: list[KeptLetter], letter_id: int) -> KeptLetter:
-    """Return the letter, or fail when it does not exist."""
-    if not letters:
-        raise CommandFailed(f"there is no dead letter {letter_id}")
-    return letters[0]
+def follow(what: str, steps: Iterable[int], total: int) -> int:
+    """Show how far the work is while it is done, and return how much was done."""
+    done = 0
+    with progress(what) as bar:
+        for count in steps:
+            done += count
+            bar.show(done, total)
+    return done
 
 
 def confirm(what: str, *, yes: bool) -> None:

@@ -10,6 +10,9 @@ UNAVAILABLE = 69
 BAD_CONFIGURATION = 78
 INTERRUPTED = 130
 
+CONNECTION_LOST = {None, "57P01", "57P02", "57P03", "53300", "08000", "08001", "08003", "08004", "08006"}
+"""What Postgres says, or that nothing came from it, when there is no connection: not up, going down, full."""
+
 
 class CommandFailed(Exception):  # noqa: N818 - a command that failed, said in one line
     """The command could not do what was asked; the message says why and what to do."""
@@ -61,8 +64,14 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one 
             return "an argument is not UTF-8 text", USAGE
         case EmbeddedServersUnavailable():
             return str(error), UNAVAILABLE
-        case psycopg.OperationalError():
+        case psycopg.errors.LockNotAvailable():
+            return f"somebody else holds what this needs; try again: {first_line(error)}", FAILED
+        case psycopg.errors.QueryCanceled():
+            return f"Postgres gave up a statement: {first_line(error)}", FAILED
+        case psycopg.OperationalError() if error.sqlstate in CONNECTION_LOST:
             return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
+        case psycopg.OperationalError():
+            return f"Postgres failed (PETARD_DATABASE_URL): {first_line(error)}", FAILED
         case redis.ConnectionError() | redis.TimeoutError():
             return f"cannot reach Redis (PETARD_REDIS_URL): {first_line(error)}", UNAVAILABLE
         case redis.ResponseError():

@@ -11,16 +11,18 @@ import typer
 from petard_producer import Producer
 from petard_schema import EventRefused, GameEvent, Keys, parse_event
 from petard_schema.names import check_pool
+from petard_worker.chunks import chunks
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import ProgressBar, progress, talk
 from petard_worker.cli.servers import redis_client
 from petard_worker.import_games import BadRow, CsvColumns, read_csv, read_pgn
+from petard_worker.push import push_lines
 from petard_worker.settings import load_settings
 from petard_worker.simulate import Season
 from petard_worker.simulate import simulate as simulate_season
 
 T = TypeVar("T")
-CHUNK = 500
+CHUNK = 500  # events per step; more would only make the progress jump
 COMMAND_SOURCE = "/petard/command"
 USUAL = Season()
 
@@ -77,7 +79,7 @@ def push_checked(lines: Iterable[bytes], bar: ProgressBar, total: int | None) ->
                 yield raw
 
     with producer() as sender:
-        for chunk in chunks(events()):
+        for chunk in chunks(events(), CHUNK):
             pushed += sender.push_many_json(chunk)
             bar.show(pushed, total)
     return pushed, bad
@@ -89,9 +91,8 @@ def push_unchecked(lines: Iterable[bytes], pool: str, bar: ProgressBar, total: i
     keys = Keys(settings.key_prefix)
     pushed = 0
     with redis_client(settings) as client:
-        for chunk in chunks(line.rstrip(b"\r\n") for line in lines):
-            client.rpush(keys.events(pool), *chunk)
-            client.publish(keys.pushed(), pool)
+        for chunk in chunks((line.rstrip(b"\r\n") for line in lines), CHUNK):
+            push_lines(client, keys, pool, chunk)
             pushed += len(chunk)
             bar.show(pushed, total)
     return pushed
@@ -246,18 +247,6 @@ def count_lines(file: Path) -> int | None:
         return None
     with file.open("rb") as stream:
         return sum(1 for _ in stream)
-
-
-def chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines in lists of a bounded size."""
-    chunk: list[bytes] = []
-    for line in lines:
-        chunk.append(line)
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def usage_errors(make: Callable[[], T]) -> T:

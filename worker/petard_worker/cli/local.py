@@ -1,6 +1,5 @@
 """Everything on this machine from one command: demo and up."""
 
-import os
 import signal
 import tempfile
 from pathlib import Path
@@ -11,9 +10,7 @@ import typer
 from petard_worker.cli.errors import CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress, talk
 from petard_worker.cli.roles import stop_event
-from petard_worker.settings import load_settings
-
-SLOWEST_RESTART_SECONDS = 10.0
+from petard_worker.settings import PREFIX, load_settings
 
 
 def demo(
@@ -41,7 +38,11 @@ def demo(
     configure_logging("warning")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C, leaving nothing either
     talk("starting the servers")
-    with tempfile.TemporaryFile("w+") as log, servers(None) as urls, connect_redis(urls.redis_url) as client:
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        servers(settings, None) as urls,
+        connect_redis(urls.redis_url) as client,
+    ):
         client.ping()
         migrate(urls.database_url)
         with connect_worker(urls.database_url, "demo") as connection:
@@ -98,7 +99,7 @@ def up(
     Servers are those of PETARD_DATABASE_URL and PETARD_REDIS_URL, else embedded ones that keep their data.
     """
     from petard_worker.embedded import default_data_folder  # noqa: PLC0415
-    from petard_worker.fleet import URL_SETTINGS, fleet, servers  # noqa: PLC0415
+    from petard_worker.fleet import fleet, servers, unset_urls  # noqa: PLC0415
     from petard_worker.log_format import configure_logging  # noqa: PLC0415
     from petard_worker.postgres.migrate import migrate  # noqa: PLC0415
     from petard_worker.redis_client import connect_redis  # noqa: PLC0415
@@ -106,21 +107,14 @@ def up(
     settings = load_settings()
     configure_logging(settings.log_level)
     stop = stop_event()
-    with servers(None if ephemeral else data or default_data_folder()) as urls:
+    with servers(settings, None if ephemeral else data or default_data_folder()) as urls:
         with connect_redis(urls.redis_url) as client:
             client.ping()
         for name in migrate(urls.database_url):
             talk(f"applied {name}")
         with fleet(urls, None, workers=workers) as roles:
             talk("up; other terminals reach the same servers with")
-            for name, url in zip(URL_SETTINGS, (urls.database_url, urls.redis_url), strict=True):
-                if name not in os.environ:
-                    talk(f"  export {name}={url}")
-            pause = 0.0
-            while not stop.wait(0.5):
-                for name, code in roles.ended().items():
-                    talk(f"{name} ended with {code}; starting it again")
-                    roles.restart(name)
-                    pause = min(SLOWEST_RESTART_SECONDS, pause + 1)
-                    stop.wait(pause)
+            for name in unset_urls(settings):
+                talk(f"  export {PREFIX}{name.upper()}={getattr(urls, name)}")
+            roles.keep_running(stop, talk)
             talk("stopping")

@@ -8,10 +8,11 @@ import typer
 
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, talk
-from petard_worker.cli.servers import reading, require_pool, writing
+from petard_worker.cli.servers import no_pool, reading, require_pool, writing
+from petard_worker.pool_changes import PoolChange, change_pool, make_pool
 from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
-from petard_worker.postgres import pools as table
 from petard_worker.postgres.pools import Pool
+from petard_worker.postgres.pools import list_pools as all_pools
 from petard_worker.ratings.parameters import Limits, ParameterValue, describe
 from petard_worker.ratings.pool_rules import pool_rules
 
@@ -36,16 +37,9 @@ def create(
     exist_ok: Annotated[bool, typer.Option("--exist-ok", help="Do nothing if it exists.")] = False,
 ) -> None:
     """Create a pool. Parameters left out have their defaults; `petard pool show` lists them."""
-    from petard_schema.names import check_pool  # noqa: PLC0415
-
-    try:
-        check_pool(name)
-    except ValueError as error:
-        raise CommandFailed(f"{name!r}: {error}", USAGE) from None
-    rules = pool_rules(system, pairs(param))
-    settings = pool_settings(pairs(setting))
+    parameters, settings = pairs(param), pairs(setting)
     with writing() as connection:
-        made = table.create_pool(connection, name, system, rules.parameters(), as_given(settings))
+        made = make_pool(connection, name, system, parameters, settings)
     if not made and not exist_ok:
         raise CommandFailed(f"the pool {name!r} exists already: 'petard pool set' changes it")
     talk(f"created pool {name} ({system})" if made else f"the pool {name} exists already")
@@ -55,7 +49,7 @@ def create(
 def list_pools(json: JsonOption = False) -> None:
     """List all pools."""
     with reading() as connection:
-        pools = table.list_pools(connection)
+        pools = all_pools(connection)
     if json:
         print_json([summary(pool) for pool in pools])
     else:
@@ -91,21 +85,19 @@ def set_pool(
     """Change parameters (in force from the next event on, as a new version) or settings, or resume."""
     if not (param or setting or resume):
         raise CommandFailed("nothing to set: give --param, --setting or --resume", USAGE)
-    with writing() as connection, connection.transaction():
-        require_pool(connection, name)
-        locked = table.lock_pool(connection, name)
-        assert locked is not None
-        pool = locked.pool
-        if param:
-            rules = pool_rules(pool.system, {**pool.parameters, **pairs(param)})
-            version = table.set_parameters(connection, name, rules.parameters())
-            talk(f"{name}: parameters version {version}, in force from ledger entry {pool.seq + 1} on")
-        if setting:
-            table.set_settings(connection, name, as_given(pool_settings({**pool.settings, **pairs(setting)})))
-            talk(f"{name}: settings changed")
-        if resume:
-            table.resume_pool(connection, name)
-            talk(f"{name}: resumed")
+    change = PoolChange(pairs(param), pairs(setting), resume)
+    with writing() as connection:
+        changed = change_pool(connection, name, change)
+    if changed is None:
+        raise no_pool(name)
+    if param:
+        talk(
+            f"{name}: parameters version {changed.version}, in force from ledger entry {changed.next_seq} on"
+        )
+    if setting:
+        talk(f"{name}: settings changed")
+    if resume:
+        talk(f"{name}: resumed")
 
 
 def pairs(given: Iterable[str] | None) -> dict[str, ParameterValue]:

@@ -1,5 +1,6 @@
 """Commands that look: status, player, leaderboard, event, preview."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,20 +10,23 @@ from petard_schema import Keys
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table
 from petard_worker.cli.servers import reading, redis_client, require_pool
-from petard_worker.display import displayed
+from petard_worker.display import displayed, displayed_width
 from petard_worker.pool_settings import PoolSettings, pool_settings
 from petard_worker.postgres import boards
-from petard_worker.postgres.boards import BoardLine
-from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.fates import Fate, find_fates
-from petard_worker.postgres.pools import Pool
-from petard_worker.publish import as_change
-from petard_worker.ratings.pool_rules import pool_rules
+from petard_worker.postgres.boards import BoardLine, PastStanding
+from petard_worker.postgres.fates import Fate
+from petard_worker.postgres.pools import Pool, list_pools
+from petard_worker.rating_changed import as_change
 from petard_worker.settings import load_settings
+from petard_worker.standings import Standing, find_standing
 
 
 def status(json: JsonOption = False) -> None:
-    """Show backlog, head age, workers, outbox lag and dead letters of every pool."""
+    """Show backlog, head age, workers, outbox lag and dead letters of every pool.
+
+    The head's event age (JSON: `head_age_s`) is how many seconds ago the first waiting event happened by its
+    own time, not how long it has waited: an import of old games is old from the start.
+    """
     from petard_worker.status import read_status  # noqa: PLC0415
 
     settings = load_settings()
@@ -31,7 +35,16 @@ def status(json: JsonOption = False) -> None:
     if json:
         print_json({"pools": [pool._asdict() for pool in found.pools], "workers": found.workers})
         return
-    columns = ("pool", "backlog", "head age s", "applied", "published", "lag", "dead letters", "stopped")
+    columns = (
+        "pool",
+        "backlog",
+        "head's event age (s)",
+        "applied",
+        "published",
+        "lag",
+        "dead letters",
+        "stopped",
+    )
     print_table(
         columns,
         (
@@ -57,24 +70,18 @@ def player(
     at: Annotated[str | None, typer.Option(metavar="TIME", help="As of this time (RFC 3339).")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show where a player stands, now or at some time."""
+    """Show where a player stands, now or at some time.
+
+    With --at: as it was just before the first event with a later time was applied. So no later game is in it;
+    a game that came late, when later ones had been applied already, is missing.
+    """
     time = None if at is None else read_at(at)
     with reading() as connection:
         known = require_pool(connection, pool)
-        record = boards.find_record(connection, pool, name)
-        if record is None:
-            raise CommandFailed(f"the pool {pool!r} knows no player {name!r}")
-        if time is not None:
-            facts = past_facts(connection, known, name, time)
+        if time is None:
+            facts = present_facts(pool, name, find_standing(connection, known, name, datetime.now(UTC)))
         else:
-            place = boards.find_place(connection, pool, pool_settings(known.settings), name)
-            facts = {
-                "pool": pool,
-                "player": name,
-                **record._asdict(),
-                "rank": place.rank if place else None,
-                "percentile": place.percentile if place else None,
-            }
+            facts = past_facts(pool, name, time, boards.find_past_standing(connection, pool, name, time))
     if json:
         print_json(facts)
     else:
@@ -91,14 +98,27 @@ def read_at(at: str) -> datetime:
         raise CommandFailed(f"--at {at!r} {error}", USAGE) from None
 
 
-def past_facts(connection: Connection, pool: Pool, name: str, time: datetime) -> dict[str, object]:
-    """Return where the player stood at a time."""
+def present_facts(pool: str, name: str, standing: Standing | None) -> dict[str, object]:
+    """Return a standing as it is shown, or fail when there is none."""
+    if standing is None:
+        raise CommandFailed(f"the pool {pool!r} knows no player {name!r}")
+    rank, percentile = standing.place or (None, None)
+    return {
+        "pool": pool,
+        "player": name,
+        **standing.record._asdict(),
+        "rank": rank,
+        "percentile": percentile,
+    }
+
+
+def past_facts(pool: str, name: str, time: datetime, standing: PastStanding | None) -> dict[str, object]:
+    """Return a standing of the past as it is shown, or fail when there is none."""
     from petard_schema.times import format_time  # noqa: PLC0415
 
-    standing = boards.find_past_standing(connection, pool.name, name, time)
     if standing is None:
-        raise CommandFailed(f"{name!r} had played nothing in {pool.name!r} by {format_time(time)}")
-    return {"pool": pool.name, "player": name, **standing._asdict()}
+        raise CommandFailed(f"{name!r} had played nothing in {pool!r} by {format_time(time)}")
+    return {"pool": pool, "player": name, **standing._asdict()}
 
 
 def leaderboard(
@@ -113,10 +133,11 @@ def leaderboard(
     with reading() as connection:
         known = require_pool(connection, pool)
         settings = pool_settings(known.settings)
+        listing = boards.list_by(pool, settings, datetime.now(UTC))
         if around is None:
-            lines = boards.board_top(connection, pool, settings, top)
+            lines = boards.board_top(connection, listing, top)
         else:
-            lines = boards.board_around(connection, pool, settings, around)
+            lines = boards.board_around(connection, listing, around)
             if not lines:
                 raise CommandFailed(f"{around!r} is not on the board of {pool!r}")
     if json:
@@ -134,7 +155,7 @@ def print_board(pool: Pool, settings: PoolSettings, lines: list[BoardLine]) -> N
                 line.rank,
                 line.player,
                 displayed(pool, line.rating),
-                line.rd,
+                displayed_width(pool, line.rd),
                 "?" if line.rd > settings.provisional_rd else "",
                 line.bomb,
                 line.games,
@@ -149,20 +170,18 @@ def event(id: str, json: JsonOption = False) -> None:  # noqa: A002 - the name p
 
     Other sources or pools may have used the same id; what became of those is shown too (JSON: `others`).
     """
-    settings = load_settings()
-    with reading() as connection:
-        fates = find_fates(connection, id)
-    if not fates:
-        from petard_worker.waiting import find_waiting, unknown  # noqa: PLC0415
+    from petard_worker.waiting import trace  # noqa: PLC0415
 
-        with redis_client(settings) as client:
-            fates = [find_waiting(client, Keys(settings.key_prefix), id) or unknown(id)]
+    settings = load_settings()
+    with reading() as connection, redis_client(settings) as client:
+        fates = trace(connection, client, Keys(settings.key_prefix), id)
+        known = {pool.name: pool for pool in list_pools(connection)}
     if json:
         first, *others = (as_facts(fate) for fate in fates)
         print_json({**first, "others": others} if others else first)
         return
     for fate in fates:
-        print_fate(fate)
+        print_fate(fate, known)
 
 
 def as_facts(fate: Fate) -> dict[str, object]:
@@ -170,26 +189,28 @@ def as_facts(fate: Fate) -> dict[str, object]:
     return {**fate._asdict(), "changes": [as_change(change) for change in fate.changes]}
 
 
-def print_fate(fate: Fate) -> None:
+def print_fate(fate: Fate, pools: Mapping[str, Pool]) -> None:
     """Print what became of one event."""
     facts = {key: value for key, value in fate._asdict().items() if key not in {"id", "changes"}}
     print_table(("", fate.id), list(facts.items()))
-    if fate.changes:
+    if fate.pool is not None and fate.changes:
+        pool = pools[fate.pool]
         columns = ("player", "rating_before", "rating_after", "rd_after", "bomb_after", "expected", "actual")
-        print_table(columns, ([getattr(change, column) for column in columns] for change in fate.changes))
+        print_table(
+            columns,
+            ([shown(pool, name, getattr(change, name)) for name in columns] for change in fate.changes),
+        )
 
 
 def preview(pool: str, first: str, second: str, json: JsonOption = False) -> None:
     """Show what a game between two players would do to both, for a win, a draw and a loss of the first."""
-    from petard_worker.preview import preview as look_ahead  # noqa: PLC0415
+    from petard_worker.preview import find_preview  # noqa: PLC0415
 
     if first == second:
         raise CommandFailed(f"{first!r} cannot play against themselves", USAGE)
     with reading() as connection:
         known = require_pool(connection, pool)
-        record = boards.find_record(connection, pool, first)
-        other = boards.find_record(connection, pool, second)
-    found = look_ahead(pool_rules(known.system, known.parameters), record, other, datetime.now(UTC))
+        found = find_preview(connection, known, first, second, datetime.now(UTC))
     if json:
         outlooks = [outlook._asdict() for outlook in found.outlooks]
         names = {"pool": pool, "first": first, "second": second}
@@ -203,9 +224,9 @@ def preview(pool: str, first: str, second: str, json: JsonOption = False) -> Non
             (
                 outlook.result,
                 displayed(known, outlook.first_rating),
-                f"{outlook.first_change:+.1f}",
+                f"{displayed_width(known, outlook.first_change):+.1f}",
                 displayed(known, outlook.second_rating),
-                f"{outlook.second_change:+.1f}",
+                f"{displayed_width(known, outlook.second_change):+.1f}",
             )
             for outlook in found.outlooks
         ),
@@ -213,5 +234,9 @@ def preview(pool: str, first: str, second: str, json: JsonOption = False) -> Non
 
 
 def shown(pool: Pool, key: str, value: object) -> object:
-    """Return a fact as people read it: ratings in the pool's display range."""
-    return displayed(pool, value) if key in {"rating", "peak"} and isinstance(value, float) else value
+    """Return a fact as people read it: ratings and deviations in the pool's display range."""
+    if not isinstance(value, float):
+        return value
+    if key in {"rating", "peak", "rating_before", "rating_after"}:
+        return displayed(pool, value)
+    return displayed_width(pool, value) if key in {"rd", "rd_after"} else value

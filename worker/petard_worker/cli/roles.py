@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -31,14 +32,14 @@ def worker(
 
     Start as many as there are busy pools. SIGTERM finishes the current batch and exits 0.
     """
-    from petard_worker.run_worker import EventsLeftError, run_worker  # noqa: PLC0415
+    from petard_worker.run_worker import DispatcherFailedError, EventsLeftError, run_worker  # noqa: PLC0415
 
     settings = load_settings()
     configure_logging(settings.log_level)
     try:
         run_worker(settings, stop_event(), burst=burst)
-    except EventsLeftError as left:
-        raise CommandFailed(str(left)) from None
+    except (EventsLeftError, DispatcherFailedError) as failed:
+        raise CommandFailed(str(failed)) from None
 
 
 def publisher(
@@ -49,16 +50,16 @@ def publisher(
     Start two: one is active, the other takes over when it dies.
     """
     from petard_schema import Keys  # noqa: PLC0415
+    from petard_worker.postgres.connect import connect_publisher  # noqa: PLC0415
     from petard_worker.redis_client import connect_redis  # noqa: PLC0415
     from petard_worker.run_publisher import PublisherActiveError, publish_rest, run_publisher  # noqa: PLC0415
-    from petard_worker.run_worker import connector  # noqa: PLC0415
 
     settings = load_settings()
     configure_logging(settings.log_level)
     client = connect_redis(settings.redis_url.get_secret_value())
     client.ping()
     keys = Keys(settings.key_prefix)
-    connect = connector(settings, "publisher")
+    connect = partial(connect_publisher, database_url(settings), "publisher")
     if not once:
         run_publisher(connect, client, keys, stop_event())
         return

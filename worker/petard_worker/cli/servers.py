@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from redis import Redis
 
-from petard_worker.cli.errors import USAGE, CommandFailed
+from petard_worker.cli.errors import CommandFailed
 from petard_worker.postgres.connect import Connection, connect_reader, connect_worker
 from petard_worker.postgres.migrate import check_schema
 from petard_worker.postgres.pools import Pool, get_pool
@@ -45,5 +45,10 @@ def require_pool(connection: Connection, name: str) -> Pool:
     """Return the pool or fail saying how to make it."""
     pool = get_pool(connection, name)
     if pool is None:
-        raise CommandFailed(f"there is no pool {name!r}: 'petard pool list' shows them", USAGE)
+        raise no_pool(name)
     return pool
+
+
+def no_pool(name: str) -> CommandFailed:
+    """Return the failure that says there is no such pool."""
+    return CommandFailed(f"there is no pool {name!r}: 'petard pool list' shows them")

@@ -4,16 +4,38 @@ Only players with a rated event are listed. Equal scores share a rank (1, 2, 2, 
 percentile is the share of listed players with a lower score, ties (and the player) counted half.
 """
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, cast
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import LiteralString, NamedTuple, cast
 
 from petard_worker.fold import PlayerRecord
 from petard_worker.pool_settings import PoolSettings
+from petard_worker.postgres.columns import texts
 from petard_worker.postgres.connect import Connection
 
 AROUND = 5
-FIRST_DAY = datetime.min.replace(tzinfo=UTC)
+
+# The one rule of all boards, as a named query to begin a statement with; its parameters are a Listing.
+LISTED: LiteralString = """
+    WITH listed AS (
+        SELECT player, rating, rd, bomb, games,
+               CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
+        FROM petard.rating
+        WHERE pool = %(pool)s AND last_played IS NOT NULL AND rd <= %(highest_rd)s
+          AND (%(oldest)s::timestamptz IS NULL OR last_played >= %(oldest)s::timestamptz)
+    )
+"""
+
+
+class Listing(NamedTuple):
+    """Who is listed in a pool, and by what score."""
+
+    pool: str
+    conservative: bool
+    """Whether the score is rating - 2 RD and not the rating."""
+    highest_rd: float
+    oldest: datetime | None
+    """Who has not played since is left out."""
 
 
 class BoardLine(NamedTuple):
@@ -35,7 +57,7 @@ class Place(NamedTuple):
 
 
 class PastStanding(NamedTuple):
-    """Where a player stood after the last of their events up to some time."""
+    """Where a player stood after one of their events, which happened at `time`."""
 
     time: datetime
     player_seq: int
@@ -46,20 +68,26 @@ class PastStanding(NamedTuple):
     games: int
 
 
-def board_top(connection: Connection, pool: str, settings: PoolSettings, count: int) -> list[BoardLine]:
+def list_by(pool: str, settings: PoolSettings, now: datetime) -> Listing:
+    """Return who is listed in the pool at this time."""
+    days = settings.hide_inactive_days
+    return Listing(
+        pool,
+        conservative=settings.ranked_by == "conservative",
+        highest_rd=settings.provisional_rd if settings.hide_provisional else float("inf"),
+        oldest=now - timedelta(days=days) if days else None,
+    )
+
+
+def board_top(connection: Connection, listing: Listing, count: int) -> list[BoardLine]:
     """Return the first `count` lines."""
-    return board_lines(connection, pool, settings, 1, count)
+    return board_lines(connection, listing, 1, count)
 
 
-def board_around(connection: Connection, pool: str, settings: PoolSettings, player: str) -> list[BoardLine]:
+def board_around(connection: Connection, listing: Listing, player: str) -> list[BoardLine]:
     """Return the lines around a player, or none when the player is not listed."""
-    sql = """
-        WITH listed AS (
-            SELECT player, CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
-            FROM petard.rating
-            WHERE pool = %(pool)s AND last_played IS NOT NULL AND rd <= %(highest_rd)s
-              AND last_played >= %(oldest)s
-        ), own AS (SELECT score, player FROM listed WHERE player = %(player)s)
+    sql: LiteralString = """
+        , own AS (SELECT score, player FROM listed WHERE player = %(player)s)
         SELECT 1 + count(*) FILTER (
             WHERE listed.score > own.score
                OR (listed.score = own.score AND listed.player COLLATE "C" < own.player COLLATE "C")
@@ -67,25 +95,17 @@ def board_around(connection: Connection, pool: str, settings: PoolSettings, play
         FROM own CROSS JOIN listed
         HAVING count(*) > 0
     """
-    row = connection.execute(sql, {"pool": pool, "player": player, **conditions(settings)}).fetchone()
+    row = connection.execute(LISTED + sql, {"player": player, **listing._asdict()}).fetchone()
     if row is None:
         return []
     place = cast("int", row[0])
-    return board_lines(connection, pool, settings, place - AROUND, place + AROUND)
+    return board_lines(connection, listing, place - AROUND, place + AROUND)
 
 
-def board_lines(
-    connection: Connection, pool: str, settings: PoolSettings, first: int, last: int
-) -> list[BoardLine]:
+def board_lines(connection: Connection, listing: Listing, first: int, last: int) -> list[BoardLine]:
     """Return the lines from the `first` to the `last` place, counted from 1."""
-    sql = """
-        WITH listed AS (
-            SELECT player, rating, rd, bomb, games,
-                   CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
-            FROM petard.rating
-            WHERE pool = %(pool)s AND last_played IS NOT NULL AND rd <= %(highest_rd)s
-              AND last_played >= %(oldest)s
-        ), placed AS (
+    sql: LiteralString = """
+        , placed AS (
             SELECT rank() OVER (ORDER BY score DESC) AS rank,
                    row_number() OVER (ORDER BY score DESC, player COLLATE "C") AS place,
                    player, rating, rd, bomb, games
@@ -94,19 +114,15 @@ def board_lines(
         SELECT rank, player, rating, rd, bomb, games
         FROM placed WHERE place BETWEEN %(first)s AND %(last)s ORDER BY place
     """
-    values = {"pool": pool, "first": first, "last": last, **conditions(settings)}
-    return [BoardLine(*cast("BoardLine", row)) for row in connection.execute(sql, values, binary=True)]
+    values = {"first": first, "last": last, **listing._asdict()}
+    rows = connection.execute(LISTED + sql, values, binary=True)
+    return [BoardLine(*cast("BoardLine", row)) for row in rows]
 
 
-def find_place(connection: Connection, pool: str, settings: PoolSettings, player: str) -> Place | None:
+def find_place(connection: Connection, listing: Listing, player: str) -> Place | None:
     """Return where the player stands, or None when the player is not listed."""
-    sql = """
-        WITH listed AS (
-            SELECT player, CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
-            FROM petard.rating
-            WHERE pool = %(pool)s AND last_played IS NOT NULL AND rd <= %(highest_rd)s
-              AND last_played >= %(oldest)s
-        ), own AS (SELECT score FROM listed WHERE player = %(player)s)
+    sql: LiteralString = """
+        , own AS (SELECT score FROM listed WHERE player = %(player)s)
         SELECT 1 + count(*) FILTER (WHERE listed.score > own.score),
                100.0::float8 * (
                    count(*) FILTER (WHERE listed.score < own.score)
@@ -115,20 +131,35 @@ def find_place(connection: Connection, pool: str, settings: PoolSettings, player
         FROM own CROSS JOIN listed
         HAVING count(*) > 0
     """
-    row = connection.execute(sql, {"pool": pool, "player": player, **conditions(settings)}).fetchone()
+    row = connection.execute(LISTED + sql, {"player": player, **listing._asdict()}).fetchone()
     return None if row is None else Place(*cast("Place", row))
 
 
-def conditions(settings: PoolSettings) -> Mapping[str, object]:
-    """Return what decides who is listed, as parameters."""
-    days = settings.hide_inactive_days
-    return {
-        "conservative": settings.ranked_by == "conservative",
-        "highest_rd": settings.provisional_rd if settings.hide_provisional else float("inf"),
-        "oldest": datetime.now().astimezone() - timedelta(days=days)
-        if days
-        else datetime(1, 1, 2).astimezone(),
-    }
+def read_scores(connection: Connection, listing: Listing, players: Iterable[str]) -> dict[str, float]:
+    """Return the scores of those of these players who are listed."""
+    sql: LiteralString = """
+        SELECT found.player, found.score
+        FROM unnest(%(players)b::text[]) AS asked (name)
+        CROSS JOIN LATERAL (SELECT player, score FROM listed WHERE player = asked.name OFFSET 0) AS found
+    """
+    values = {"players": texts(players), **listing._asdict()}
+    return dict(cast("Iterable[tuple[str, float]]", connection.execute(LISTED + sql, values, binary=True)))
+
+
+def read_board(connection: Connection, listing: Listing, size: int) -> Iterator[dict[str, float]]:
+    """Yield the scores of all who are listed, `size` players at a time, as they were at one moment.
+
+    Call it in a transaction: the rows stay in Postgres until they are asked for.
+    """
+    sql: LiteralString = """
+        SELECT player, score FROM listed
+    """
+    # The one statement of a publisher that is no look-up by key.
+    connection.execute("SET LOCAL enable_seqscan = on")
+    with connection.cursor("board") as cursor:
+        cursor.execute(LISTED + sql, listing._asdict(), binary=True)
+        while rows := cursor.fetchmany(size):
+            yield dict(cast("list[tuple[str, float]]", rows))
 
 
 def find_record(connection: Connection, pool: str, player: str) -> PlayerRecord | None:
@@ -143,13 +174,22 @@ def find_record(connection: Connection, pool: str, player: str) -> PlayerRecord 
 
 
 def find_past_standing(connection: Connection, pool: str, player: str, time: datetime) -> PastStanding | None:
-    """Return where the player stood after the last applied event whose time is not after `time`."""
+    """Return where the player stood before the first applied event whose time is after `time`.
+
+    So no game after `time` is in it. A late game is missing if games after `time` were applied before.
+    """
     sql = """
         SELECT ledger.time, change.player_seq, change.rating_after, change.rd_after, change.volatility_after,
                change.bomb_after, change.games_after
         FROM petard.change AS change
         JOIN petard.ledger AS ledger ON ledger.pool = change.pool AND ledger.seq = change.seq
-        WHERE change.pool = %(pool)s AND change.player = %(player)s AND ledger.time <= %(time)s
+        WHERE change.pool = %(pool)s AND change.player = %(player)s
+          AND change.player_seq < coalesce((
+              SELECT min(newer.player_seq)
+              FROM petard.change AS newer
+              JOIN petard.ledger AS cause ON cause.pool = newer.pool AND cause.seq = newer.seq
+              WHERE newer.pool = %(pool)s AND newer.player = %(player)s AND cause.time > %(time)s
+          ), change.player_seq + 1)
         ORDER BY change.player_seq DESC LIMIT 1
     """
     values = {"pool": pool, "player": player, "time": time}

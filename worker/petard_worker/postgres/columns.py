@@ -14,7 +14,7 @@ from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 
 # OIDs of the elements' types; they are part of Postgres' protocol and never change.
-BOOL, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 20, 23, 25, 701, 1184
+BOOL, BYTEA, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 17, 20, 23, 25, 701, 1184
 
 _head = Struct("!iiIii").pack
 _no_elements = Struct("!iiI").pack
@@ -43,6 +43,11 @@ def texts(values: Iterable[str | None]) -> Column:
     """Return a column of type text."""
     encoded = [None if value is None else value.encode() for value in values]
     return _column(TEXT, [_NULL if text is None else _length(len(text)) + text for text in encoded])
+
+
+def byteas(values: Iterable[bytes]) -> Column:
+    """Return a column of type bytea."""
+    return _column(BYTEA, [_length(len(value)) + value for value in values])
 
 
 def float8s(values: Iterable[float | None]) -> Column:

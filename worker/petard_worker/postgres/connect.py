@@ -9,7 +9,7 @@ WORKER_ROLE = "petard_worker"
 READER_ROLE = "petard_reader"
 OWNER_ROLE = "petard_owner"
 
-CONNECT_TIMEOUT_SECONDS = 5
+CONNECT_TIMEOUT_SECONDS = 3
 
 # The pool lock is held for one batch (well under a second). A worker that is frozen inside a transaction must
 # lose it soon, and so must one whose machine is gone; one that waits for a lock must come back and look at
@@ -22,6 +22,10 @@ WORKER_LIMITS: LiteralString = (
 # A worker looks rows up by their keys and nothing else. With a plan that was made while the table was small
 # Postgres would go on to read the whole table for one row.
 BY_KEY: LiteralString = " -c enable_seqscan=off"
+# A publisher asks something many times a second, also one that stands by. Silent for so long it is frozen and
+# must lose its lock: by the first limit while it waits, by the second in the middle of an answer, which its
+# machine takes no more of.
+PUBLISHER_LIMITS: LiteralString = WORKER_LIMITS + " -c idle_session_timeout=5s -c tcp_user_timeout=5s"
 READER_LIMITS: LiteralString = "-c statement_timeout=60s -c default_transaction_read_only=on -c TimeZone=UTC"
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -34,6 +38,11 @@ class RoleMissingError(Exception):
 def connect_worker(url: str, name: str) -> Connection:
     """Return a connection that may do what a worker may, and no more."""
     return connect(url, name, WORKER_ROLE, WORKER_LIMITS + BY_KEY)
+
+
+def connect_publisher(url: str, name: str) -> Connection:
+    """Return a connection with a worker's rights that is lost, with its lock, when its process freezes."""
+    return connect(url, name, WORKER_ROLE, PUBLISHER_LIMITS + BY_KEY)
 
 
 def connect_reader(url: str, name: str) -> Connection:

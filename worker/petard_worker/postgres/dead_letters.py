@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NamedTuple, cast
 
 from petard_schema import EventRefused, read_identity
+from petard_worker.postgres.columns import Kinds, byteas, columns, int4s, texts
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.ledger import transpose
 
 MAX_TEXT = 1_000
 
@@ -22,6 +22,17 @@ class DeadLetter(NamedTuple):
     game: str | None
     reason: str
     detail: str
+
+
+LETTER: Kinds = {
+    "digest": byteas,
+    "body": byteas,
+    "source": texts,
+    "event_id": texts,
+    "game": texts,
+    "reason": texts,
+    "detail": texts,
+}
 
 
 def dead_letter(raw: bytes, refused: EventRefused) -> DeadLetter:
@@ -62,13 +73,13 @@ def bury(connection: Connection, pool: str, letters: Sequence[DeadLetter]) -> No
     for letter in letters:
         attempts[letter.digest] = attempts.get(letter.digest, 0) + 1
         latest[letter.digest] = letter
-    columns = dict(zip(DeadLetter._fields, transpose(latest.values(), len(DeadLetter._fields)), strict=True))
-    counts = [attempts[digest] for digest in latest]
-    connection.execute(sql, {"pool": pool, "attempts": counts, **columns})
+    counts = int4s(attempts[digest] for digest in latest)
+    values = {"pool": pool, "attempts": counts, **columns(LETTER, list(latest.values()))}
+    connection.execute(sql, values)
 
 
 class KeptLetter(NamedTuple):
-    """A dead letter as it is kept."""
+    """A dead letter as it is kept, without its body: that may be large."""
 
     id: int
     pool: str
@@ -82,6 +93,14 @@ class KeptLetter(NamedTuple):
     source: str | None
     event_id: str | None
     game: str | None
+
+
+class OpenLetter(NamedTuple):
+    """What a replay needs of a dead letter."""
+
+    pool: str
+    id: int
+    attempts: int
     body: bytes
 
 
@@ -94,25 +113,50 @@ class LetterFilter(NamedTuple):
     ids: Sequence[int] | None = None
 
 
-def list_letters(connection: Connection, wanted: LetterFilter, limit: int) -> list[KeptLetter]:
-    """Return the dead letters that are wanted, oldest first.
+def find_ids(connection: Connection, wanted: LetterFilter, limit: int | None = None) -> list[int]:
+    """Return the ids of the dead letters that are wanted, oldest first, `limit` of them or all.
 
     A reason without a path means all paths: `bad_field` finds `bad_field:time` too.
     """
     sql = """
-        SELECT id, pool, reason, detail, attempts, first_seen, last_seen, state, actor,
-               source, event_id, game, body
-        FROM petard.dead_letter
+        SELECT id FROM petard.dead_letter
         WHERE (%(pool)s::text IS NULL OR pool = %(pool)s)
           AND (%(reason)s::text IS NULL OR reason = %(reason)s OR split_part(reason, ':', 1) = %(reason)s)
           AND (%(state)s::text IS NULL OR state = %(state)s)
           AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s))
-        ORDER BY id LIMIT %(limit)s
+        ORDER BY id LIMIT %(limit)s::bigint
     """
     ids = None if wanted.ids is None else list(wanted.ids)
-    values = {**wanted._asdict(), "ids": ids, "limit": limit}
-    rows = connection.execute(sql, values, binary=True)
+    rows = connection.execute(sql, {**wanted._asdict(), "ids": ids, "limit": limit}, binary=True)
+    return [cast("int", row[0]) for row in rows]
+
+
+def read_letters(connection: Connection, ids: Sequence[int]) -> list[KeptLetter]:
+    """Return dead letters by their ids, oldest first."""
+    sql = """
+        SELECT id, pool, reason, detail, attempts, first_seen, last_seen, state, actor, source, event_id, game
+        FROM petard.dead_letter WHERE id = ANY(%(ids)s) ORDER BY id
+    """
+    rows = connection.execute(sql, {"ids": list(ids)}, binary=True)
     return [KeptLetter(*cast("KeptLetter", row)) for row in rows]
+
+
+def read_body(connection: Connection, letter: KeptLetter) -> bytes:
+    """Return the bytes of a dead letter as they came."""
+    sql = "SELECT body FROM petard.dead_letter WHERE pool = %(pool)s AND id = %(id)s"
+    row = connection.execute(sql, {"pool": letter.pool, "id": letter.id}, binary=True).fetchone()
+    assert row is not None, "dead letters are never deleted"
+    return cast("bytes", row[0])
+
+
+def read_open(connection: Connection, ids: Sequence[int]) -> list[OpenLetter]:
+    """Return those of the dead letters that are open, with their bodies, oldest first."""
+    sql = """
+        SELECT pool, id, attempts, body FROM petard.dead_letter
+        WHERE id = ANY(%(ids)s) AND state = 'open' ORDER BY id
+    """
+    rows = connection.execute(sql, {"ids": list(ids)}, binary=True)
+    return [OpenLetter(*cast("OpenLetter", row)) for row in rows]
 
 
 def count_letters(connection: Connection, state: str) -> dict[str, dict[str, int]]:
@@ -127,17 +171,39 @@ def count_letters(connection: Connection, state: str) -> dict[str, dict[str, int
     return counts
 
 
-def mark_letter(connection: Connection, letter: KeptLetter, state: str, actor: str) -> bool:
-    """Mark the letter as replayed or discarded; False when it came back meanwhile and stays open."""
-    sql = """
-        UPDATE petard.dead_letter SET state = %(state)s, actor = %(actor)s
-        WHERE pool = %(pool)s AND id = %(id)s AND attempts = %(attempts)s
+def mark_replayed(connection: Connection, letters: Sequence[OpenLetter], actor: str) -> int:
+    """Mark letters as replayed and return how many; one that came back meanwhile stays open.
+
+    A letter that is being buried again right now is locked, and skipped: it is to stay open.
     """
-    values = {
-        "pool": letter.pool,
-        "id": letter.id,
-        "attempts": letter.attempts,
-        "state": state,
-        "actor": actor,
-    }
-    return connection.execute(sql, values).rowcount == 1
+    sql = """
+        WITH sent AS (
+            SELECT letter.pool, letter.id
+            FROM unnest(%(ids)s::bigint[], %(attempts)s::integer[]) AS sent (id, attempts)
+            JOIN petard.dead_letter AS letter ON letter.id = sent.id AND letter.attempts = sent.attempts
+            WHERE letter.id = ANY(%(ids)s) AND letter.state = 'open'
+            FOR NO KEY UPDATE OF letter SKIP LOCKED
+        )
+        UPDATE petard.dead_letter AS letter SET state = 'replayed', actor = %(actor)s
+        FROM sent WHERE letter.pool = sent.pool AND letter.id = sent.id
+    """
+    ids = [letter.id for letter in letters]
+    attempts = [letter.attempts for letter in letters]
+    return connection.execute(sql, {"ids": ids, "attempts": attempts, "actor": actor}).rowcount
+
+
+def discard_letters(connection: Connection, ids: Sequence[int], actor: str) -> int:
+    """Mark those of the letters that are open as done with, and return how many.
+
+    As above, one that is being buried again right now is skipped.
+    """
+    sql = """
+        WITH chosen AS (
+            SELECT pool, id FROM petard.dead_letter
+            WHERE id = ANY(%(ids)s) AND state = 'open'
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
+        UPDATE petard.dead_letter AS letter SET state = 'discarded', actor = %(actor)s
+        FROM chosen WHERE letter.pool = chosen.pool AND letter.id = chosen.id
+    """
+    return connection.execute(sql, {"ids": list(ids), "actor": actor}).rowcount

@@ -48,7 +48,7 @@ def changes_of(connection: Connection, fate: Fate) -> list[OutboxChange]:
 
 
 def find_dead(connection: Connection, event_id: str) -> list[Fate]:
-    """Return the open dead letters of the events with this id."""
+    """Return the dead letters of the events with this id, open or discarded."""
     sql = """
         SELECT source, event_id, pool, NULL, 'dead', reason FROM petard.dead_letter
         WHERE event_id = %(event_id)s AND state <> 'replayed' ORDER BY pool, id

@@ -12,11 +12,6 @@ from petard_worker.postgres.columns import booleans, int8s, texts, timestamps
 from petard_worker.postgres.connect import Connection
 
 
-def find_events(connection: Connection, pool: str, keys: Iterable[EventKey]) -> dict[EventKey, str]:
-    """Return the bodies of those events that the ledger holds already."""
-    return ask_events(connection, pool, keys)()
-
-
 def ask_events(
     connection: Connection, pool: str, keys: Iterable[EventKey]
 ) -> Callable[[], dict[EventKey, str]]:
@@ -36,11 +31,6 @@ def ask_events(
     return lambda: {EventKey(*cast("EventKey", row[:2])): cast("str", row[2]) for row in rows}
 
 
-def find_games(connection: Connection, pool: str, games: Iterable[str]) -> dict[str, str]:
-    """Return the bodies of the events by which those games have counted."""
-    return ask_games(connection, pool, games)()
-
-
 def ask_games(connection: Connection, pool: str, games: Iterable[str]) -> Callable[[], dict[str, str]]:
     """Ask for the bodies of the events by which those games have counted; call the answer to wait for it."""
     sql = """
@@ -48,7 +38,7 @@ def ask_games(connection: Connection, pool: str, games: Iterable[str]) -> Callab
         FROM unnest(%(games)b::text[]) AS asked (game)
         CROSS JOIN LATERAL (
             SELECT body::text FROM petard.ledger
-            WHERE pool = %(pool)s AND game = asked.game AND outcome = 'rated' OFFSET 0
+            WHERE pool = %(pool)s AND game = asked.game AND counts OFFSET 0
         ) AS found
     """
     rows = connection.execute(sql, {"pool": pool, "games": texts(games)})
@@ -59,9 +49,10 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
     """Append entries rated by this version; raises psycopg.errors.UniqueViolation if one counted before."""
     sql = """
         INSERT INTO petard.ledger
-            (pool, version, seq, source, event_id, type, game, time, outcome, reason, late, body)
+            (pool, version, seq, source, event_id, type, game, time, outcome, reason, counts, late, body)
         SELECT %(pool)s, %(version)s, seq, source, event_id, type, game, time,
-               CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason, late, body::json
+               CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason, reason IS NULL, late,
+               body::json
         FROM unnest(
             %(seq)b::bigint[], %(source)b::text[], %(event_id)b::text[], %(type)b::text[], %(game)b::text[],
             %(time)b::timestamptz[], %(reason)b::text[], %(late)b::boolean[], %(body)b::text[]
@@ -81,8 +72,3 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
         "body": texts(entry.body for entry in entries),
     }
     connection.execute(sql, values)
-
-
-def transpose(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object]]:
-    """Return the columns of the rows as lists, `width` empty ones when there are no rows."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

@@ -1,4 +1,4 @@
-"""What the publisher reads: ledger entries with their changes, and whole boards."""
+"""What the publisher reads: ledger entries with their changes."""
 
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -45,15 +45,6 @@ class OutboxChange(NamedTuple):
     late: bool
 
 
-class BoardRow(NamedTuple):
-    """A player as the leaderboard needs them."""
-
-    player: str
-    rating: float
-    rd: float
-    last_played: datetime | None
-
-
 def try_publisher_lock(connection: Connection) -> bool:
     """Return whether this session is the fleet's active publisher; the lock dies with the session."""
     sql = "SELECT pg_try_advisory_lock(%(lock)s)"
@@ -83,16 +74,3 @@ def read_changes(connection: Connection, pool: str, after: int, last: int) -> li
     """
     rows = connection.execute(sql, {"pool": pool, "after": after, "last": last}, binary=True)
     return [OutboxChange(*cast("OutboxChange", row)) for row in rows]
-
-
-def find_entry(connection: Connection, pool: str, seq: int) -> tuple[str, str] | None:
-    """Return source and id of the event behind one ledger entry."""
-    sql = "SELECT source, event_id FROM petard.ledger WHERE pool = %(pool)s AND seq = %(seq)s"
-    return cast("tuple[str, str] | None", connection.execute(sql, {"pool": pool, "seq": seq}).fetchone())
-
-
-def read_board(connection: Connection, pool: str) -> list[BoardRow]:
-    """Return all players of the pool, as they were at one moment."""
-    sql = "SELECT player, rating, rd, last_played FROM petard.rating WHERE pool = %(pool)s"
-    rows = connection.execute(sql, {"pool": pool}, binary=True)
-    return [BoardRow(*cast("BoardRow", row)) for row in rows]

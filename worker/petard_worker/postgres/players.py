@@ -20,15 +20,13 @@ NumberedChange = tuple[int, PlayerChange]
 """A change and the seq of the ledger entry that caused it."""
 
 
-def load_records(connection: Connection, pool: str, players: Iterable[str]) -> dict[str, PlayerRecord]:
-    """Return the records of those players who have one; call it under the pool's lock."""
-    return ask_records(connection, pool, players)()
-
-
 def ask_records(
     connection: Connection, pool: str, players: Iterable[str]
 ) -> Callable[[], dict[str, PlayerRecord]]:
-    """Ask for the records of those players who have one; call the answer to wait for it."""
+    """Ask for the records of those players who have one; call the answer to wait for it.
+
+    Only under the pool's lock.
+    """
     sql = """
         SELECT found.*
         FROM unnest(%(players)b::text[]) AS asked (name)

@@ -14,6 +14,11 @@ class Session:
     connect: Callable[[], Connection]
     _connection: Connection | None = field(default=None, repr=False)
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether there is a connection, as far as is known without asking the server."""
+        return self._connection is not None and not self._connection.closed
+
     def open(self) -> Connection:
         """Return the open connection, or a new one to a database with the right schema."""
         if self._connection is None or self._connection.closed:

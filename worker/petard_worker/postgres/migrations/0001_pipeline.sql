@@ -47,6 +47,7 @@ CREATE TABLE petard.ledger (
     received timestamptz NOT NULL DEFAULT now(),
     outcome  text        NOT NULL,
     reason   text,
+    counts   boolean     NOT NULL,
     late     boolean     NOT NULL,
     version  integer     NOT NULL,
     body     json        NOT NULL,
@@ -55,10 +56,13 @@ CREATE TABLE petard.ledger (
     CONSTRAINT ledger_seq_starts_at_one CHECK (seq >= 1),
     CONSTRAINT ledger_ends_rated_or_ignored CHECK (
         (outcome = 'rated' AND reason IS NULL) OR (outcome = 'ignored' AND reason IS NOT NULL)
-    )
+    ),
+    CONSTRAINT ledger_counts_rated_games_only CHECK (NOT counts OR (outcome = 'rated' AND game IS NOT NULL))
 );
-CREATE UNIQUE INDEX ledger_counts_a_game_once ON petard.ledger (pool, game) WHERE outcome = 'rated';
+CREATE UNIQUE INDEX ledger_counts_a_game_once ON petard.ledger (pool, game) WHERE counts;
 COMMENT ON TABLE petard.ledger IS 'every accepted event of a pool, in the order it was applied; never updated, never deleted';
+COMMENT ON COLUMN petard.ledger.counts IS
+    'true for the report by which its game counts; a rated entry may concern a game without being its report';
 COMMENT ON COLUMN petard.ledger.body IS 'the event exactly as it came; json and not jsonb, so that nothing is normalised away';
 
 CREATE TABLE petard.rating (
@@ -121,7 +125,7 @@ CREATE TABLE petard.change (
         AND rd_before BETWEEN 0 AND 1e300 AND rd_after BETWEEN 0 AND 1e300
     ),
     CONSTRAINT change_counters_are_not_negative CHECK (
-        bomb_before >= 0 AND bomb_after >= 0 AND games_before >= 0 AND games_after BETWEEN games_before AND games_before + 1
+        bomb_before >= 0 AND bomb_after >= 0 AND games_before >= 0 AND games_after >= 0
     )
 );
 CREATE INDEX change_by_seq ON petard.change (pool, seq);
@@ -158,5 +162,8 @@ COMMENT ON TABLE petard.dead_letter IS 'events that could not be accepted, byte 
 -- rewrite them.
 GRANT USAGE ON SCHEMA petard TO petard_worker, petard_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA petard TO petard_worker, petard_reader;
+-- Tables of later migrations can be read from the start; what a worker may write is granted table by table.
+ALTER DEFAULT PRIVILEGES FOR ROLE petard_owner IN SCHEMA petard
+    GRANT SELECT ON TABLES TO petard_worker, petard_reader;
 GRANT INSERT, UPDATE ON petard.pool, petard.rating, petard.dead_letter TO petard_worker;
 GRANT INSERT ON petard.pool_version, petard.ledger, petard.change TO petard_worker;

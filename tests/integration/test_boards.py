@@ -1,0 +1,122 @@
+"""Who is listed, in which order and at what place: the one rule of all boards."""
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from petard_worker.pool_settings import PoolSettings
+from petard_worker.postgres import boards
+from petard_worker.postgres.boards import Listing, Place, list_by
+from petard_worker.postgres.connect import Connection
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+LAST_PLAYED = {
+    "first": NOW - timedelta(days=1),
+    "second": NOW - timedelta(days=7),
+    "third": NOW - timedelta(days=8),
+    "never": None,
+}
+STANDINGS = {
+    "first": (1800.0, 200.0),
+    "second": (1700.0, 110.0),
+    "third": (1600.0, 40.0),
+    "never": (1900, 30),
+}
+
+
+@pytest.fixture(autouse=True)
+def players(owner: psycopg.Connection) -> None:
+    """Four players with what they differ in; one of them has only left games."""
+    sql = """
+        INSERT INTO petard.rating
+        SELECT %(pool)s, %(player)s, %(rating)s, %(rd)s, NULL, 0, 50, 0, 0, 1, 1, 0, 0, %(rating)s,
+               %(last)s, 1
+    """
+    for player, (rating, rd) in STANDINGS.items():
+        for pool in ("p", "other"):
+            values = {"pool": pool, "player": player, "rating": rating, "rd": rd, "last": LAST_PLAYED[player]}
+            owner.execute(sql, values)
+
+
+def listing(**settings: object) -> Listing:
+    return list_by("p", PoolSettings(**settings), NOW)  # type: ignore[arg-type]
+
+
+def everywhere(connection: Connection, listing: Listing) -> list[str]:
+    """Return who is listed, in order, and check that every look at the board says the same."""
+    top = [line.player for line in boards.board_top(connection, listing, 10)]
+    for player in STANDINGS:
+        around = boards.board_around(connection, listing, player)
+        assert [line.player for line in around] == (top if player in top else [])
+        assert (boards.find_place(connection, listing, player) is not None) == (player in top)
+    scores = boards.read_scores(connection, listing, STANDINGS)
+    with connection.transaction():
+        chunks = list(boards.read_board(connection, listing, 2))
+    assert [len(chunk) for chunk in chunks[:-1]] == [2] * (len(chunks) - 1)
+    assert {player: score for chunk in chunks for player, score in chunk.items()} == scores
+    assert sorted(scores, key=scores.__getitem__, reverse=True) == top
+    return top
+
+
+@pytest.mark.parametrize(
+    ("settings", "listed"),
+    [
+        ({}, ["first", "second", "third"]),
+        ({"ranked_by": "conservative"}, ["third", "second", "first"]),
+        ({"hide_provisional": True}, ["second", "third"]),
+        ({"hide_provisional": True, "provisional_rd": 109.9}, ["third"]),
+        ({"hide_inactive_days": 7.0}, ["first", "second"]),
+        ({"hide_inactive_days": 0.5}, []),
+        ({"hide_provisional": True, "hide_inactive_days": 7.5, "ranked_by": "conservative"}, ["second"]),
+    ],
+)
+def test_every_look_at_the_board_lists_the_same_players(
+    connection: Connection, settings: dict[str, object], listed: list[str]
+) -> None:
+    assert everywhere(connection, listing(**settings)) == listed
+
+
+def test_who_is_inactive_depends_on_the_time_handed_in_and_not_on_a_clock(connection: Connection) -> None:
+    settings = PoolSettings(hide_inactive_days=7)
+
+    week_before, week_after = (
+        everywhere(connection, list_by("p", settings, NOW + timedelta(days=days))) for days in (-7, 7)
+    )
+
+    assert week_before == ["first", "second", "third"]
+    assert week_after == []
+
+
+def test_place_and_percentile_count_those_who_are_listed(connection: Connection) -> None:
+    place = boards.find_place(connection, listing(hide_provisional=True), "second")
+
+    assert place == Place(1, 75.0)
+
+
+def test_scores_of_players_nobody_knows_are_none(connection: Connection) -> None:
+    assert boards.read_scores(connection, listing(), ["first", "nobody"]) == {"first": 1800.0}
+    assert boards.read_scores(connection, listing(), []) == {}
+
+
+def test_a_whole_board_is_scanned_and_single_scores_are_looked_up(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    """A publisher's session reads by keys alone; through an index a board of millions would take for ever."""
+    owner.execute("""
+        INSERT INTO petard.rating
+        SELECT 'p', 'many-' || number, 1500, 100, NULL, 0, 50, 0, 0, 1, 1, 0, 0, 1500, now(), 1
+        FROM generate_series(1, 5000) AS number
+    """)
+    owner.execute("ANALYZE petard.rating")
+    scans = "SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'rating'"
+
+    with connection.transaction():
+        boards.read_scores(connection, listing(), ["many-1", "many-2"])
+        looked_up = connection.execute(scans).fetchone()
+        list(boards.read_board(connection, listing(), 1000))
+        scanned = connection.execute(scans).fetchone()
+
+    assert looked_up == (0, 2)
+    assert scanned == (1, 2)
+    assert connection.execute("SHOW enable_seqscan").fetchone() == ("off",)
