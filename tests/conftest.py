@@ -170,8 +170,13 @@ class Petard:
     def run(self, *arguments: str, stdin: str = "", timeout: float = 60) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         return subprocess.run(
-            self.command(*arguments), input=stdin, env=self.environment, capture_output=True, text=True,
-            timeout=timeout, check=False,
+            self.command(*arguments),
+            input=stdin,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name, path", re.findall(r"\[`(test_\w+)`\]\((tests/[\w/.]+)\)", README))
+@pytest.mark.parametrize(("name", "path"), re.findall(r"\[`(test_\w+)`\]\((tests/[\w/.]+)\)", README))
 def test_promise_has_its_test(name: str, path: str) -> None:
     assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
 

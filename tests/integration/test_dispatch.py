@@ -30,7 +30,8 @@ from integration.arena import (
 from petard_schema import Keys
 from petard_worker import dispatch
 from petard_worker.bell import QUEUED_MS, WORKING_MS
-from petard_worker.dispatch import MOST_POKES, MOST_POOLS, Dispatcher, readable
+from petard_worker.dispatch import MOST_POKES, MOST_POOLS, Dispatcher
+from petard_worker.event_lists import readable
 from petard_worker.jobs import Drain, Workshop
 from petard_worker.postgres.connect import Connection
 from petard_worker.redis_client import connect_redis

@@ -131,3 +131,17 @@ def test_nothing_is_lost_between_many_trimmers_and_a_producer(
         thread.join(30)
 
     assert sorted(raw for mine in taken for raw in mine) == sorted(pushed)
+
+
+def test_a_batch_is_bounded_by_bytes_too(intake: Intake) -> None:
+    large = [bytes([number]) * 6_000_000 for number in range(5)]
+    fill(intake, *large)
+
+    assert intake.peek(100) == large[:2]
+    assert intake.peek(100, skip=4) == large[4:]
+
+
+def test_one_event_is_taken_however_large(intake: Intake) -> None:
+    fill(intake, b"x" * 20_000_000, A)
+
+    assert [len(event) for event in intake.peek(100)] == [20_000_000]

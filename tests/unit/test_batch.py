@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event, read_counted
 from petard_schema.times import format_time
-from petard_worker.batch import Batch, EventKey, History, changes_of, read_arrival
+from petard_worker.batch import Batch, EventKey, History, affordable, changes_of, read_arrival
 from petard_worker.fold import PlayerRecord, fold_event, new_record, outcome_of, players_of
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.pool_rules import PoolRules
@@ -527,3 +527,24 @@ def test_arrival_keeps_the_bytes_and_the_event() -> None:
     read: GameEvent | EventRefused = arrival.read
     assert arrival.raw == event(1)
     assert read == parse_event(event(1))
+
+
+def test_a_batch_ends_before_it_costs_too_much() -> None:
+    crowd = [f"p{number}" for number in range(64)]
+    large = read_arrival(event(1, *crowd))
+
+    assert len(affordable([large] * 100)) == 15
+    assert len(affordable([large])) == 1
+
+
+def test_a_usual_batch_is_taken_whole() -> None:
+    small = read_arrival(event(1))
+
+    assert len(affordable([small] * 5_000)) == 5_000
+
+
+def test_a_refusal_does_not_hold_on_to_its_arrival() -> None:
+    arrival = read_arrival(b"garbage")
+
+    assert isinstance(arrival.read, EventRefused)
+    assert arrival.read.__traceback__ is None

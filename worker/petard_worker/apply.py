@@ -25,6 +25,7 @@ from petard_worker.batch import (
     EventKey,
     History,
     Refusal,
+    affordable,
     changes_of,
     read_arrival,
 )
@@ -84,9 +85,9 @@ def apply_batch(connection: Connection, intake: Intake, breaker: Breaker, limit:
     with stop_when_tripped(connection, intake.pool), connection.pipeline(), connection.transaction():
         locked = pools.lock_pool(connection, intake.pool)
         # Between the first look and the lock another drain may have applied and trimmed.
-        arrivals = intake.read(limit)
+        arrivals = affordable(intake.read(limit))
         applied, outcomes = take(connection, intake.pool, locked, arrivals, breaker)
-        intake.read_ahead(limit)
+        intake.read_ahead(limit, skip=len(arrivals))
     breaker.record(intake.pool, outcomes)
     trim(intake, [arrival.raw for arrival in arrivals])
     return applied

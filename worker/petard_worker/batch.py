@@ -5,7 +5,7 @@ ledger entry that is rated, a new ledger entry that is ignored, or a dead letter
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -22,6 +22,8 @@ from petard_worker.fold import (
 )
 from petard_worker.ratings.pool_rules import PoolRules
 
+MOST_PAIRS = 64_000
+"""Pairs of players in one batch."""
 MOST_AHEAD = timedelta(minutes=5)
 """A clock may be this far ahead of ours."""
 
@@ -73,7 +75,29 @@ def read_arrival(raw: bytes) -> Arrival:
     try:
         return Arrival(raw, parse_event(raw))
     except EventRefused as refused:
-        return Arrival(raw, refused)
+        return Arrival(raw, without_traceback(refused))
+
+
+def without_traceback(refused: EventRefused) -> EventRefused:
+    """Return the refusal as a value: its traceback would hold the arrival that holds it, a large cycle."""
+    refused.__traceback__ = None
+    return refused
+
+
+def affordable(arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
+    """Return the first arrivals, as many as are folded in well under a second, but at least one.
+
+    A batch holds the lock of its pool, and every player of a game is rated against every other: a game of 64
+    costs a thousand times a game of two.
+    """
+    pairs = 0
+    for number, arrival in enumerate(arrivals):
+        if isinstance(arrival.read, EventRefused):
+            continue
+        pairs += sum(len(side.players) for side in arrival.read.data.sides) ** 2
+        if pairs > MOST_PAIRS and number:
+            return arrivals[:number]
+    return arrivals
 
 
 def check_arrival(pool: str, now: datetime, arrival: Arrival) -> GameEvent:
@@ -118,7 +142,7 @@ class Batch:
             try:
                 self.take(arrival)
             except EventRefused as refused:
-                self.refuse(Refusal(arrival.raw, refused))
+                self.refuse(Refusal(arrival.raw, without_traceback(refused)))
             except Exception as error:  # noqa: BLE001 - whatever our code does wrong must cost one event only
                 detail = f"{type(error).__name__}: {error}"
                 self.refuse(Refusal(arrival.raw, EventRefused(DeadReason.INTERNAL_ERROR, detail), ours=error))

@@ -4,7 +4,6 @@ It runs in a thread of every worker; one in the fleet is active, the others try 
 needed for correctness: two active ones would ring at most twice, none for two seconds delays only.
 """
 
-import re
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from redis import Redis
 
 from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS, RELEASE
+from petard_worker.event_lists import SCAN_COUNT, glob_escape, readable
 from petard_worker.jobs import DRAIN, new_drain_id
 from petard_worker.rq_worker import JsonQueue, enqueue_job
 from petard_worker.urgent_script import UrgentScript
@@ -28,8 +28,6 @@ STANDBY_SECONDS = 0.3
 BUSY_SECONDS = 0.05
 IDLE_SECONDS = 0.25
 BUSY_FOR_SECONDS = 2.0
-SCAN_COUNT = 1_000
-MAX_POOL_IN_KEY = 200
 # Anybody who may push may also poke with any name. What is forgotten here is found again by the scan.
 MOST_POOLS = 10_000
 MOST_POKES = 1_000
@@ -206,16 +204,3 @@ class Dispatcher:
             self._pokes.close()
         except redis.RedisError:
             log.info("lease_left_to_expire", worker=self.name)
-
-
-def readable(pool: bytes) -> str:
-    """Return a name that JSON, logs and Postgres can all hold; the same one if it is such a name already."""
-    text = pool.decode("utf-8", "backslashreplace")
-    if len(text) <= MAX_POOL_IN_KEY and text.isprintable():
-        return text
-    return ascii(text)[1:-1][:MAX_POOL_IN_KEY]
-
-
-def glob_escape(text: str) -> str:
-    """Return the text as a Redis glob pattern that matches just itself."""
-    return re.sub(r"([*?\[\]\\^])", r"\\\1", text)

@@ -24,6 +24,21 @@ return #ARGV
 """
 
 
+# Like LRANGE, but ends where the events become too many bytes for one batch: who may push may push a lot.
+PEEK = """
+local events, bytes = {}, 0
+for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+    local event = redis.call('LINDEX', KEYS[1], i)
+    if not event then break end
+    bytes = bytes + #event
+    if bytes > tonumber(ARGV[3]) and #events > 0 then break end
+    events[#events + 1] = event
+end
+return events
+"""
+MOST_BYTES = 16 * 1024 * 1024
+
+
 @dataclass(frozen=True)
 class Intake:
     """The events waiting for one pool."""
@@ -31,16 +46,22 @@ class Intake:
     redis: Redis
     keys: Keys
     pool: str
+    _peek: Script = field(init=False, repr=False, compare=False)
     _trim: Script = field(init=False, repr=False, compare=False)
     _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Events that were parsed and not yet applied."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_peek", self.redis.register_script(PEEK))
         object.__setattr__(self, "_trim", self.redis.register_script(TRIM))
 
     def peek(self, limit: int, skip: int = 0) -> list[bytes]:
-        """Return up to `limit` events behind the first `skip`, oldest first, and leave them there."""
-        return cast("list[bytes]", self.redis.lrange(self.keys.events(self.pool), skip, skip + limit - 1))
+        """Return up to `limit` events behind the first `skip`, oldest first, and leave them there.
+
+        Fewer when they are large: at most 16 MiB, but at least one.
+        """
+        events = self._peek(keys=[self.keys.events(self.pool)], args=[skip, skip + limit - 1, MOST_BYTES])
+        return cast("list[bytes]", events)
 
     def read(self, limit: int) -> list[Arrival]:
         """Return up to `limit` events at the head, parsed; what was parsed before is not parsed again."""
@@ -48,9 +69,9 @@ class Intake:
         self._parse(entries)
         return [self._parsed[raw] for raw in entries]
 
-    def read_ahead(self, limit: int) -> None:
-        """Parse up to `limit` events behind the first `limit`, and forget those."""
-        self._parse(self.peek(limit, skip=limit))
+    def read_ahead(self, limit: int, skip: int) -> None:
+        """Parse up to `limit` events behind the first `skip`, and forget those."""
+        self._parse(self.peek(limit, skip))
 
     def has_work(self, limit: int) -> bool:
         """Return whether events wait, as far as can be known without a lock; they are parsed then."""

@@ -183,6 +183,8 @@ class Drain:
                 self.end_frozen_holders()
                 self.wait("pool_busy", error)
             elif isinstance(error, OUTAGES) and not isinstance(error, REFUSED_BY_POSTGRES):
+                # A session may keep what has been mended since: read-only, say.
+                self.workshop.session.close()
                 self.wait("postgres_unavailable", error)
             else:
                 raise DatabaseUnusableError(f"{type(error).__name__}: {error}".strip()) from None

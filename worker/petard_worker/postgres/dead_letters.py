@@ -10,6 +10,8 @@ from petard_worker.postgres.columns import Kinds, byteas, columns, int4s, texts
 from petard_worker.postgres.connect import Connection
 
 MAX_TEXT = 1_000
+MAX_BODY = 64 * 1024
+"""Four times what an event may have; of a larger body the start and the digest are kept."""
 
 
 class DeadLetter(NamedTuple):
@@ -38,14 +40,15 @@ LETTER: Kinds = {
 def dead_letter(raw: bytes, refused: EventRefused) -> DeadLetter:
     """Return the dead letter of an event that was refused."""
     identity = read_identity(raw)
+    cut = f"; kept are the first {MAX_BODY} bytes" if len(raw) > MAX_BODY else ""
     return DeadLetter(
         hashlib.sha256(raw).digest(),
-        raw,
+        raw[:MAX_BODY],
         identity.source,
         identity.id,
         identity.game,
         storable(refused.reason),
-        storable(refused.detail),
+        storable(refused.detail) + cut,
     )
 
 

@@ -9,7 +9,7 @@ from typing import LiteralString
 from petard_worker.postgres.connect import Connection
 
 FROZEN_AFTER_SECONDS = 5
-"""A batch takes well under a second, so a worker that is silent for so long inside one is frozen or gone."""
+"""A worker at work says something every few milliseconds; silent for so long, it is frozen or gone."""
 
 
 def end_frozen_holders(connection: Connection) -> int:
@@ -28,7 +28,7 @@ def end_frozen_holders(connection: Connection) -> int:
           AND activity.application_name LIKE 'petard worker-%%'
           AND activity.wait_event_type = 'Client'
           AND activity.state IN ('active', 'idle in transaction')
-          AND activity.xact_start < clock_timestamp() - make_interval(secs => %(seconds)s)
+          AND activity.state_change < clock_timestamp() - make_interval(secs => %(seconds)s)
     """
     with connection.transaction():
         connection.execute("SET LOCAL ROLE NONE")
