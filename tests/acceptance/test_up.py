@@ -92,6 +92,27 @@ def test_up_starts_a_killed_worker_and_a_killed_publisher_again(up, home, wait_u
         assert (home.processes(), home.files()) == ({}, [])
 
 
+def test_up_starts_killed_servers_again_and_loses_nothing(up, home, wait_until):
+    with up("--ephemeral") as service:
+        service.run("pool", "create", "p")
+        service.run("push", stdin=finished(1))
+        wait_until(lambda: rated(service.run, 1), "the game to be rated and published", 30)
+        for program in ("/postgres -D", "valkey-server"):
+            (pid,) = (
+                pid
+                for pid, line in home.processes().items()
+                if program in line and "petard_worker" not in line
+            )
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: service.run("status").code == 0, f"another {program}", 30)
+
+        service.run("push", stdin=finished(2))
+
+        wait_until(lambda: rated(service.run, 2), "the next game to be rated and published", 30)
+        assert service.stop() == 0
+        assert (home.processes(), home.files()) == ({}, [])
+
+
 def restarts(talk: str) -> list[str]:
     """Return the roles that were started again."""
     return re.findall(r"^(\w+)(?: \d+)? ended with -9; starting it again$", talk, re.MULTILINE)

@@ -30,7 +30,7 @@ def test_servers_of_the_environment_and_of_files_are_used_and_not_shown(
     monkeypatch.delenv("PETARD_REDIS_URL", raising=False)
     settings = load_settings()
 
-    with servers(settings, None) as urls:
+    with servers(settings, None) as (urls, _):
         assert (urls.database_url, urls.redis_url) == (
             "postgresql://127.0.0.1:1/petard",
             "redis://:secret@127.0.0.1:1/0",

@@ -25,18 +25,19 @@ URL_SETTINGS = tuple(f"{PREFIX}{name.upper()}" for name in URLS)
 
 
 @contextmanager
-def servers(settings: Settings, data: Path | None) -> Iterator[ServerUrls]:
+def servers(settings: Settings, data: Path | None) -> Iterator[tuple[ServerUrls, Callable[[], None]]]:
     """Give the servers of the settings where they are set, and embedded ones for the rest.
 
-    Embedded ones keep their data in `data`, or lose it at the end when that is None.
+    Embedded ones keep their data in `data`, or lose it at the end when that is None. With the URLs comes a
+    function that starts embedded ones again that have ended.
     """
     given = ServerUrls(settings.database_url.get_secret_value(), settings.redis_url.get_secret_value())
     missing = unset_urls(settings)
     if not missing:
-        yield given
+        yield given, lambda: None
         return
     with embedded_servers(data) as embedded:
-        yield replace(given, **{name: getattr(embedded, name) for name in missing})
+        yield replace(given, **{name: getattr(embedded, name) for name in missing}), embedded.revive
 
 
 def unset_urls(settings: Settings) -> list[str]:
@@ -80,10 +81,11 @@ class Fleet:
         codes = {name: process.poll() for name, process in self.roles.items()}
         return {name: code for name, code in codes.items() if code is not None}
 
-    def keep_running(self, stop: Event, say: Callable[[str], None]) -> None:
-        """Start roles again that end, until the stop: slower and slower while they keep ending."""
+    def keep_running(self, stop: Event, revive: Callable[[], None], say: Callable[[str], None]) -> None:
+        """Start roles and servers again that end, until the stop: slower while they keep ending."""
         pause, ended_at = 0.0, time.monotonic()
         while not stop.wait(LOOK_SECONDS):
+            revive()
             for name, code in self.ended().items():
                 say(f"{name} ended with {code}; starting it again")
                 self.restart(name)

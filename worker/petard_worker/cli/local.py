@@ -40,7 +40,7 @@ def demo(
     talk("starting the servers")
     with (
         tempfile.TemporaryFile("w+") as log,
-        servers(settings, None) as urls,
+        servers(settings, None) as (urls, _),
         connect_redis(urls.redis_url) as client,
     ):
         client.ping()
@@ -107,7 +107,10 @@ def up(
     settings = load_settings()
     configure_logging(settings.log_level)
     stop = stop_event()
-    with servers(settings, None if ephemeral else data or default_data_folder()) as urls:
+    with servers(settings, None if ephemeral else data or default_data_folder()) as (
+        urls,
+        revive,
+    ):
         with connect_redis(urls.redis_url) as client:
             client.ping()
         for name in migrate(urls.database_url):
@@ -116,5 +119,5 @@ def up(
             talk("up; other terminals reach the same servers with")
             for name in unset_urls(settings):
                 talk(f"  export {PREFIX}{name.upper()}={getattr(urls, name)}")
-            roles.keep_running(stop, talk)
+            roles.keep_running(stop, revive, talk)
             talk("stopping")

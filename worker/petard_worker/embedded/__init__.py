@@ -17,8 +17,10 @@ from petard_worker.embedded.binaries import EmbeddedServersUnavailable
 from petard_worker.embedded.folders import data_folder, default_data_folder, locked
 from petard_worker.embedded.postgres_server import PostgresServer
 from petard_worker.embedded.redis_server import RedisServer
+from petard_worker.embedded.server import Server
 
 __all__ = [
+    "EmbeddedServers",
     "EmbeddedServersUnavailable",
     "PostgresServer",
     "RedisServer",
@@ -38,15 +40,27 @@ class ServerUrls:
     redis_url: str
 
 
+@dataclass(frozen=True)
+class EmbeddedServers(ServerUrls):
+    """Both servers while they run."""
+
+    running: tuple[Server, ...]
+
+    def revive(self) -> None:
+        """Start those again that have ended by themselves, on the same ports and data."""
+        for server in self.running:
+            server.revive()
+
+
 @contextmanager
-def embedded_servers(data: Path | None = None) -> Iterator[ServerUrls]:
+def embedded_servers(data: Path | None = None) -> Iterator[EmbeddedServers]:
     """Run both servers on a data folder, or on a temporary one that is removed at the end."""
     with (
         data_folder(data) as folder,
         embedded_redis(folder) as redis,
         embedded_postgres(folder) as postgres,
     ):
-        yield ServerUrls(postgres.url, redis.url)
+        yield EmbeddedServers(postgres.url, redis.url, (postgres, redis))
 
 
 @contextmanager

@@ -94,6 +94,18 @@ class Server(ABC):
         self.stop()
         self.start()
 
+    def revive(self) -> bool:
+        """Start the server again if it has ended by itself; return whether it was started."""
+        if self._child is None or self._child.poll() is None:
+            return False
+        log.warning("server_ended", server=self.name, pid=self.pid, code=self._child.returncode)
+        try:
+            self.start()
+        except EmbeddedServersUnavailable as error:  # what is left of it may still be ending
+            log.warning("server_not_revived", server=self.name, error=str(error))
+            return False
+        return True
+
     def kill(self) -> None:
         """Kill the server and all its processes with SIGKILL, as the kernel does when memory runs out."""
         if self._child is None:
