@@ -28,6 +28,7 @@ STANDBY_SECONDS = 0.3
 BUSY_SECONDS = 0.05
 IDLE_SECONDS = 0.25
 BUSY_FOR_SECONDS = 2.0
+AVOID_QUEUE_SECONDS = 30.0
 # Anybody who may push may also poke with any name. What is forgotten here is found again by the scan.
 MOST_POOLS = 10_000
 MOST_POKES = 1_000
@@ -82,6 +83,7 @@ class Dispatcher:
         self._gone_since: dict[str, float] = {}
         self._unreadable: set[str] = set()
         self._cursor = 0
+        self._queue_from = 0.0
         self._lead = UrgentScript(client, LEAD)
         self._resign = client.register_script(RELEASE)
         self._ring = UrgentScript(client, RING)
@@ -137,10 +139,18 @@ class Dispatcher:
 
     def enqueue(self, pool: str, drain_id: str) -> None:
         """Queue a drain; Redis takes no job while it is full, and then this process has to run it."""
+        if time.monotonic() < self._queue_from:
+            self.unqueued.append((pool, drain_id))
+            return
         try:
             enqueue_job(self.queue, DRAIN, pool, drain_id, job_id=drain_id)
         except redis.OutOfMemoryError:
+            self.avoid_queue()
             self.unqueued.append((pool, drain_id))
+
+    def avoid_queue(self) -> None:
+        """Queue nothing for a while: Redis is full, or so nearly that RQ can take a job and not run it."""
+        self._queue_from = time.monotonic() + AVOID_QUEUE_SECONDS
 
     def forget(self, gone: Iterable[str]) -> None:
         """Forget pools that have had no list for a while; a poke or the scan finds them again."""

@@ -293,6 +293,7 @@ class PetardWorker(SimpleWorker):
         stop: threading.Event | None = None,
         on_stop: Callable[[], None] | None = None,
         run_unqueued: Callable[[], bool] | None = None,
+        on_full: Callable[[], None] | None = None,
     ) -> None:
         """Register nothing yet; raise a redis ConnectionError if Redis is not there.
 
@@ -302,6 +303,7 @@ class PetardWorker(SimpleWorker):
         self.stop = stop or threading.Event()
         self._on_stop = on_stop
         self._run_unqueued = run_unqueued or (lambda: False)
+        self._on_full = on_full or (lambda: None)
         self._full = False
         self._full_logged = False
         self._signalled = False
@@ -354,6 +356,7 @@ class PetardWorker(SimpleWorker):
         if not self._full_logged:
             log.warning("redis_full", worker=self.name)
             self._full_logged = True
+        self._on_full()
         self.connection.delete(self.key)  # else RQ takes this worker for another one with its name
         worked = False
         until = time.monotonic() + SLICE_S
@@ -533,7 +536,8 @@ def _remove_refused(connection: Redis, queue_name: str, raw_id: bytes, refused: 
 
 
 def _forget(connection: Redis, queue_name: str, raw_id: bytes) -> None:
-    with connection.pipeline() as pipe:
+    # No MULTI: at its memory limit Redis refuses every command inside one, deletions too.
+    with connection.pipeline(transaction=False) as pipe:
         for suffix in (b"", b":dependents"):
             pipe.delete(Job.redis_job_namespace_prefix.encode() + raw_id + suffix)
         pipe.lrem(

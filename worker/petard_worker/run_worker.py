@@ -59,7 +59,12 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
     own_client = connect_redis(redis_url)  # the dispatcher's thread shares none
     dispatcher = Dispatcher(own_client, workshop.keys, open_queue(own_client, {}, prefix), name)
     calm_garbage_collector()
-    worker = PetardWorker(queue, stop, run_unqueued=partial(run_unqueued, dispatcher.unqueued, workshop))
+    worker = PetardWorker(
+        queue,
+        stop,
+        run_unqueued=partial(run_unqueued, dispatcher.unqueued, workshop),
+        on_full=dispatcher.avoid_queue,
+    )
     if burst:
         run_burst(dispatcher, worker, stop)
     else:
