@@ -117,7 +117,10 @@ def test_command_of_the_base_install_says_what_to_install(installation, argument
 
     assert ended.returncode == 1
     assert ended.stdout == ""
-    assert ended.stderr == "petard: the commands need the worker's packages: pip install 'petard[worker]'\n"
+    assert ended.stderr == (
+        "petard: the commands need the worker's packages: pip install 'petard[worker]',"
+        " or 'petard[worker,embedded]' for demo and up\n"
+    )
 
 
 def test_wheel_holds_the_three_packages_with_their_types_and_nothing_else(installation):

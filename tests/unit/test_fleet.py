@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from petard_worker.fleet import CALM_SECONDS, SLOWEST_RESTART_SECONDS, next_pause, servers, unset_urls
-from petard_worker.settings import load_settings
+from petard_worker.settings import BadSettingError, load_settings
 
 
 def test_roles_that_keep_ending_are_started_slower_and_slower() -> None:
@@ -44,3 +44,15 @@ def test_a_server_nobody_has_set_is_to_be_embedded(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("PETARD_REDIS_URL", raising=False)
 
     assert unset_urls(load_settings()) == ["redis_url"]
+
+
+def test_one_server_without_the_other_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An embedded ledger would publish over the streams of the Redis that was given."""
+    monkeypatch.delenv("PETARD_DATABASE_URL", raising=False)
+    monkeypatch.setenv("PETARD_REDIS_URL", "redis://127.0.0.1:1/0")
+
+    with (
+        pytest.raises(BadSettingError, match="PETARD_DATABASE_URL is not set"),
+        servers(load_settings(), None),
+    ):
+        pass

@@ -7,13 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import IO
 
 from petard_worker.embedded import ServerUrls, embedded_servers, end_with_parent
-from petard_worker.settings import PREFIX, Settings
+from petard_worker.settings import PREFIX, BadSettingError, Settings
 
 STOP_SECONDS = 20
 LOOK_SECONDS = 0.5
@@ -26,18 +26,25 @@ URL_SETTINGS = tuple(f"{PREFIX}{name.upper()}" for name in URLS)
 
 @contextmanager
 def servers(settings: Settings, data: Path | None) -> Iterator[tuple[ServerUrls, Callable[[], None]]]:
-    """Give the servers of the settings where they are set, and embedded ones for the rest.
+    """Give the servers of the settings, or embedded ones where neither is set.
 
-    Embedded ones keep their data in `data`, or lose it at the end when that is None. With the URLs comes a
-    function that starts embedded ones again that have ended.
+    Raises BadSettingError when one is set and the other is not. Embedded ones keep their data in `data`, or
+    lose it at the end when that is None. With the URLs comes a function that starts embedded ones again that
+    have ended.
     """
     given = ServerUrls(settings.database_url.get_secret_value(), settings.redis_url.get_secret_value())
     missing = unset_urls(settings)
     if not missing:
         yield given, lambda: None
         return
+    if len(missing) < len(URLS):
+        # An embedded ledger beside a Redis of others would publish over what theirs has published.
+        raise BadSettingError(
+            f"{PREFIX}{missing[0].upper()} is not set, but the other server is: set both, or neither to use"
+            " embedded ones"
+        )
     with embedded_servers(data) as embedded:
-        yield replace(given, **{name: getattr(embedded, name) for name in missing}), embedded.revive
+        yield embedded, embedded.revive
 
 
 def unset_urls(settings: Settings) -> list[str]:

@@ -9,7 +9,10 @@ def main() -> None:
         import typer  # noqa: F401, PLC0415
     except ModuleNotFoundError:
         # The base install is the client side only and has no command line.
-        sys.exit("petard: the commands need the worker's packages: pip install 'petard[worker]'")
+        sys.exit(
+            "petard: the commands need the worker's packages: pip install 'petard[worker]',"
+            " or 'petard[worker,embedded]' for demo and up"
+        )
     from petard_worker.cli.app import app  # noqa: PLC0415
     from petard_worker.cli.errors import plain_errors  # noqa: PLC0415
 

@@ -71,7 +71,8 @@ def show(id: IdArgument, json: JsonOption = False) -> None:  # noqa: A002 - the 
     if json:
         print_json({**facts, "body": text, "body_hex": body.hex()})
     else:
-        print_table(("", str(id)), [*facts.items(), ("body", ascii(text)[1:-1])])
+        print_table(("", str(id)), list(facts.items()))
+        typer.echo(ascii(text)[1:-1])  # whole, however long: not for a table
 
 
 @app.command()

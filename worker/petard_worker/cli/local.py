@@ -75,12 +75,12 @@ def print_report(found: "season_demo.Report") -> None:  # type: ignore[name-defi
     """Print the board, the dead letters and the figures."""
     columns = ("rank", "player", "rating", "rd", "bomb", "games")
     print_table(columns, ([getattr(line, column) for column in columns] for line in found.top))
-    print_table(("dead letters by reason", "count"), sorted(found.dead.items()))
+    print_table(("dead letters of the hostile lines, by reason", "count"), sorted(found.dead.items()))
     print_table(
         ("", ""),
         [
             ("lines pushed", str(found.lines)),
-            ("ledger entries", str(found.entries)),
+            ("ledger entries (without repeats and hostile lines)", str(found.entries)),
             ("applied/s", f"{found.applied_per_second:.0f}"),
             ("rank correlation with the true strengths", f"{found.spearman:.3f}"),
         ],
@@ -116,8 +116,13 @@ def up(
         for name in migrate(urls.database_url):
             talk(f"applied {name}")
         with fleet(urls, None, workers=workers) as roles:
-            talk("up; other terminals reach the same servers with")
-            for name in unset_urls(settings):
+            missing = unset_urls(settings)
+            talk(
+                "up; other terminals reach the same servers with"
+                if missing
+                else "up, on the servers of the settings"
+            )
+            for name in missing:
                 talk(f"  export {PREFIX}{name.upper()}={getattr(urls, name)}")
             roles.keep_running(stop, revive, talk)
             talk("stopping")

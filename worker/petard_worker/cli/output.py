@@ -65,7 +65,7 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, datetime):
-        return format_time(value)
+        return format_time(value.replace(microsecond=0))
     return str(value)
 
 
