@@ -6,6 +6,7 @@ look alike stay two players.
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -65,6 +66,9 @@ GameName = Annotated[
     ),
     AfterValidator(check_printable),
 ]
+# Players and sources come again and again, ids and games do not.
+check_known = lru_cache(maxsize=16_384)(check_printable)
+
 PlayerName = Annotated[
     str,
     Field(
@@ -73,7 +77,7 @@ PlayerName = Annotated[
         description=f"A player's name: 1-{MAX_NAME} {PRINTABLE_WORDS}.",
         json_schema_extra=PRINTABLE_SCHEMA,
     ),
-    AfterValidator(check_printable),
+    AfterValidator(check_known),
 ]
 EventId = Annotated[
     str,
@@ -93,5 +97,5 @@ EventSource = Annotated[
         description=f"Who says so, best a URI reference: 1-{MAX_SOURCE} {PRINTABLE_WORDS}.",
         json_schema_extra=PRINTABLE_SCHEMA,
     ),
-    AfterValidator(check_printable),
+    AfterValidator(check_known),
 ]

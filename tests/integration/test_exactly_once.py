@@ -153,11 +153,11 @@ def test_a_batch_whose_transaction_died_is_still_waiting(
     class Killing(Intake):
         looks = 0
 
-        def peek(self, limit: int) -> list[bytes]:
+        def peek(self, limit: int, skip: int = 0) -> list[bytes]:
             Killing.looks += 1
             if Killing.looks == 2:  # the look inside the transaction
                 owner.execute("SELECT pg_terminate_backend(%(pid)s)", {"pid": pid})
-            return super().peek(limit)
+            return super().peek(limit, skip)
 
     push(client, keys, games(10))
     with pytest.raises(psycopg.OperationalError):

@@ -14,6 +14,7 @@ from petard_worker.apply import PART, apply_batch
 from petard_worker.batch import read_arrival
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.known import KnownRecords
 from petard_worker.postgres.connect import Connection
 
 SIZE = 2 * PART + 1
@@ -136,3 +137,37 @@ def test_events_repeated_within_what_was_parsed_ahead_count_once(
 
     assert counted(owner) == ids_of(events)
     assert records(owner) == fold_of_ledger(owner)
+
+
+def test_players_known_from_the_batch_before_give_the_same_bits(
+    intake: Intake, connection: Connection, client: Redis, keys: Keys, pool: str, owner: psycopg.Connection
+) -> None:
+    """One drain remembers, another writes in between, and the ledger folds to the table all the same."""
+    push(client, keys, games(60))
+    known, breaker = KnownRecords(), Breaker()
+
+    apply_batch(connection, intake, breaker, 20, known)
+    apply_batch(connection, Intake(client, keys, pool), breaker, 10)
+    while apply_batch(connection, intake, breaker, 10, known).events:
+        pass
+
+    assert counted(owner) == ids_of(games(60))
+    assert records(owner) == fold_of_ledger(owner)
+
+
+def test_a_batch_that_failed_is_not_overtaken_by_what_was_read_ahead(
+    intake: Intake, connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """The next events begin and end like the failed batch, and must wait for it all the same."""
+    repeat, inner = games(1)[0], games(2, first=2)
+    events = [repeat, inner[0], repeat, repeat, inner[1], repeat]
+    push(client, keys, events)
+    owner.execute("ALTER TABLE petard.ledger ADD CONSTRAINT not_yet CHECK (seq < 1)")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        apply_batch(connection, intake, Breaker(), 3)
+    owner.execute("ALTER TABLE petard.ledger DROP CONSTRAINT not_yet")
+
+    while apply_batch(connection, intake, Breaker(), 3).events:
+        pass
+
+    assert counted(owner) == ids_of([repeat, *inner])

@@ -10,7 +10,7 @@ Nothing is sent from inside the transaction. Killed before COMMIT, the batch is 
 between COMMIT and trim, the next drain finds every event counted and only trims.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -30,14 +30,17 @@ from petard_worker.batch import (
     read_arrival,
 )
 from petard_worker.breaker import Breaker, BreakerTrippedError
-from petard_worker.fold import players_of
+from petard_worker.fold import PlayerRecord, players_of
 from petard_worker.intake import Intake
+from petard_worker.known import KnownRecords
 from petard_worker.postgres import dead_letters, ledger, players, pools
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import LockedPool, Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
 log = structlog.get_logger()
+
+NO_HISTORY = History({}, {}, {})
 
 
 class Applied(NamedTuple):
@@ -50,12 +53,22 @@ class Applied(NamedTuple):
     repeats: int = 0
 
 
+class Taken(NamedTuple):
+    """What a transaction came to, for when it is committed."""
+
+    applied: Applied
+    outcomes: Sequence[bool] = ()
+    """For the breaker."""
+    seq: int = -1
+    records: Mapping[str, PlayerRecord] = NO_HISTORY.records
+    """Of the players it touched, at this seq of the pool."""
+
+
 class PoolStoppedError(Exception):
     """The pool is stopped: its events wait until somebody resumes it."""
 
 
 NOTHING = Applied(0)
-NO_HISTORY = History({}, {}, {})
 
 PART = 250
 """Events that are folded and sent at a time, while the server writes those before them."""
@@ -69,28 +82,32 @@ REFUSED_BY_POSTGRES = (
 )
 
 
-def apply_batch(connection: Connection, intake: Intake, breaker: Breaker, limit: int) -> Applied:
+def apply_batch(
+    connection: Connection, intake: Intake, breaker: Breaker, limit: int, known: KnownRecords | None = None
+) -> Applied:
     """Apply up to `limit` events from the head of the pool's list and return what came of them.
 
     Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; BadParameterError when this
     version of the code does not know the pool's system or one of its parameters; one of REFUSED_BY_POSTGRES
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
     reached, is busy or refuses the statement. Whatever is raised, nothing was applied and nothing left the
-    list.
+    list. With `known`, players of the batch before are not asked for again.
     """
     if not intake.has_work(limit):
         return NOTHING
+    known = KnownRecords() if known is None else known
     # A pipeline: nothing waits for an answer that it does not need, so the server writes while we fold and
     # parse. On leaving the transaction every answer is waited for, and that of COMMIT last.
     with stop_when_tripped(connection, intake.pool), connection.pipeline(), connection.transaction():
         locked = pools.lock_pool(connection, intake.pool)
         # Between the first look and the lock another drain may have applied and trimmed.
         arrivals = affordable(intake.read(limit))
-        applied, outcomes = take(connection, intake.pool, locked, arrivals, breaker)
+        taken = take(connection, intake.pool, locked, arrivals, breaker, known)
         intake.read_ahead(limit, skip=len(arrivals))
-    breaker.record(intake.pool, outcomes)
+    breaker.record(intake.pool, taken.outcomes)
+    known.learn(taken.seq, taken.records)
     trim(intake, [arrival.raw for arrival in arrivals])
-    return applied
+    return taken.applied
 
 
 def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker) -> Applied:
@@ -105,14 +122,14 @@ def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker)
         try:
             with connection.transaction():
                 arrivals = [read_arrival(raw) for raw in head]
-                applied, outcomes = take(connection, intake.pool, locked, arrivals, breaker)
+                taken = take(connection, intake.pool, locked, arrivals, breaker, KnownRecords())
         except REFUSED_BY_POSTGRES as error:
             breaker.check(intake.pool, [True])
-            applied, outcomes = bury_all(connection, intake.pool, head, refusal_of(error)), [True]
+            taken = Taken(bury_all(connection, intake.pool, head, refusal_of(error)), [True])
             log.warning("event_refused_by_postgres", pool=intake.pool, error=str(error).strip())
-    breaker.record(intake.pool, outcomes)
+    breaker.record(intake.pool, taken.outcomes)
     trim(intake, head)
-    return applied
+    return taken.applied
 
 
 @contextmanager
@@ -132,26 +149,28 @@ def trim(intake: Intake, entries: Sequence[bytes]) -> None:
         log.warning("trim_refused", pool=intake.pool, events=len(entries))
 
 
-def take(
+def take(  # noqa: PLR0917 - what a transaction needs
     connection: Connection,
     pool: str,
     locked: LockedPool | None,
     arrivals: Sequence[Arrival],
     breaker: Breaker,
-) -> tuple[Applied, Sequence[bool]]:
-    """Apply the arrivals, or make dead letters of them when there is no such pool.
-
-    Returns also what the breaker is to record once this is committed.
-    """
+    known: KnownRecords,
+) -> Taken:
+    """Apply the arrivals, or make dead letters of them when there is no such pool."""
     if locked is not None:
-        return apply_arrivals(connection, locked, arrivals, breaker)
+        return apply_arrivals(connection, locked, arrivals, breaker, known)
     refused = EventRefused(DeadReason.UNKNOWN_POOL, f"there is no pool {pool!r}: create it, then replay")
-    return bury_all(connection, pool, [arrival.raw for arrival in arrivals], refused), ()
+    return Taken(bury_all(connection, pool, [arrival.raw for arrival in arrivals], refused))
 
 
 def apply_arrivals(
-    connection: Connection, locked: LockedPool, arrivals: Sequence[Arrival], breaker: Breaker
-) -> tuple[Applied, Sequence[bool]]:
+    connection: Connection,
+    locked: LockedPool,
+    arrivals: Sequence[Arrival],
+    breaker: Breaker,
+    known: KnownRecords,
+) -> Taken:
     """Fold the arrivals and write what came of them; the pool's row is locked.
 
     In a pipeline the writes are on their way when this returns: an error of theirs comes up at the latest
@@ -164,7 +183,8 @@ def apply_arrivals(
     batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY)
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
-    histories = [ask_history(connection, pool.name, part) for part in parts]
+    records = known.at(pool.seq)
+    histories = [ask_history(connection, pool.name, part, records) for part in parts]
     for part, history in zip(parts, histories, strict=True):
         written = len(batch.entries)
         batch.history = history()
@@ -174,7 +194,7 @@ def apply_arrivals(
     breaker.check(pool.name, batch.outcomes)
     finish_batch(connection, pool, rules, batch)
     applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
-    return applied, batch.outcomes
+    return Taken(applied, batch.outcomes, batch.seq, batch.records)
 
 
 def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
@@ -184,8 +204,10 @@ def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
             log.error("event_failed", pool=pool, exc_info=refusal.ours)
 
 
-def ask_history(connection: Connection, pool: str, arrivals: Sequence[Arrival]) -> Callable[[], History]:
-    """Ask what is known of the events, games and players; call the answer to wait for it."""
+def ask_history(
+    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+) -> Callable[[], History]:
+    """Ask what Postgres has of the events, games and players; call the answer to wait for it."""
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
     if not events:
         return lambda: NO_HISTORY
@@ -193,8 +215,9 @@ def ask_history(connection: Connection, pool: str, arrivals: Sequence[Arrival]) 
     keys = {EventKey(event.id, event.source) for event in events}
     counted = ledger.ask_events(connection, pool, keys)
     games = ledger.ask_games(connection, pool, {event.data.game for event in events})
-    records = players.ask_records(connection, pool, names)
-    return lambda: History(counted(), games(), records())
+    found = {name: known[name] for name in names if name in known}
+    records = players.ask_records(connection, pool, names.difference(found))
+    return lambda: History(counted(), games(), found | records())
 
 
 def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry]) -> None:

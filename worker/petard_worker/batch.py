@@ -94,7 +94,10 @@ def affordable(arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
     for number, arrival in enumerate(arrivals):
         if isinstance(arrival.read, EventRefused):
             continue
-        pairs += sum(len(side.players) for side in arrival.read.data.sides) ** 2
+        players = 0
+        for side in arrival.read.data.sides:
+            players += len(side.players)
+        pairs += players * players
         if pairs > MOST_PAIRS and number:
             return arrivals[:number]
     return arrivals

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from redis import Redis
-from redis.commands.core import Script
 
 from petard_schema import Keys
 from petard_worker.batch import Arrival, read_arrival
@@ -39,21 +38,23 @@ return events
 MOST_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True)
+@dataclass
 class Intake:
-    """The events waiting for one pool."""
+    """The events waiting for one pool, and what one drain has read of them ahead."""
 
     redis: Redis
     keys: Keys
     pool: str
-    _peek: Script = field(init=False, repr=False, compare=False)
-    _trim: Script = field(init=False, repr=False, compare=False)
-    _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Events that were parsed and not yet applied."""
+    _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False)
+    """Events that were parsed last."""
+    _ahead: list[bytes] = field(default_factory=list, init=False, repr=False)
+    """What is taken for the head of the list, repeats included."""
+    _next: list[bytes] = field(default_factory=list, init=False, repr=False)
+    """What will be the head when the current batch is trimmed."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_peek", self.redis.register_script(PEEK))
-        object.__setattr__(self, "_trim", self.redis.register_script(TRIM))
+        self._peek = self.redis.register_script(PEEK)
+        self._trim = self.redis.register_script(TRIM)
 
     def peek(self, limit: int, skip: int = 0) -> list[bytes]:
         """Return up to `limit` events behind the first `skip`, oldest first, and leave them there.
@@ -63,28 +64,50 @@ class Intake:
         events = self._peek(keys=[self.keys.events(self.pool)], args=[skip, skip + limit - 1, MOST_BYTES])
         return cast("list[bytes]", events)
 
+    def has_work(self, limit: int) -> bool:
+        """Return whether events wait, as far as can be known without a lock; they are parsed then."""
+        if not self._ahead:
+            self._ahead = self.peek(limit)
+            self._parse(self._ahead)
+        return bool(self._ahead)
+
     def read(self, limit: int) -> list[Arrival]:
-        """Return up to `limit` events at the head, parsed; what was parsed before is not parsed again."""
-        entries = self.peek(limit)
+        """Return up to `limit` events at the head, parsed.
+
+        What was read before is not fetched again if the list still begins and ends like it. That may take
+        for the head what another drain has trimmed meanwhile: the ledger has counted those events, and the
+        trim, which compares every one, will refuse.
+        """
+        entries = self._ahead[:limit]
+        # Not to be taken again, whatever comes of this batch: only its trim says what the head is then.
+        self._ahead, self._next = [], []
+        if not self._begins_and_ends(entries):
+            entries = self.peek(limit)
         self._parse(entries)
         return [self._parsed[raw] for raw in entries]
 
     def read_ahead(self, limit: int, skip: int) -> None:
-        """Parse up to `limit` events behind the first `skip`, and forget those."""
-        self._parse(self.peek(limit, skip))
-
-    def has_work(self, limit: int) -> bool:
-        """Return whether events wait, as far as can be known without a lock; they are parsed then."""
-        return bool(self._parsed or self.read(limit))
-
-    def _parse(self, entries: Sequence[bytes]) -> None:
-        known = {raw: self._parsed.get(raw) or read_arrival(raw) for raw in entries}
-        self._parsed.clear()
-        self._parsed.update(known)
+        """Parse up to `limit` events behind the first `skip`: the head, once those are trimmed."""
+        self._next = self.peek(limit, skip)
+        self._parse(self._next)
 
     def trim(self, batch: Sequence[bytes]) -> bool:
         """Remove the batch if it still is the head of the list; call it only after its commit."""
-        return bool(self._trim(keys=[self.keys.events(self.pool)], args=list(batch)))
+        trimmed = bool(self._trim(keys=[self.keys.events(self.pool)], args=list(batch)))
+        self._ahead, self._next = (self._next if trimmed else []), []
+        return trimmed
+
+    def _begins_and_ends(self, entries: Sequence[bytes]) -> bool:
+        if not entries:
+            return False
+        key = self.keys.events(self.pool)
+        with self.redis.pipeline(transaction=False) as pipe:
+            pipe.lindex(key, 0)
+            pipe.lindex(key, len(entries) - 1)
+            return cast("list[bytes]", pipe.execute()) == [entries[0], entries[-1]]
+
+    def _parse(self, entries: Sequence[bytes]) -> None:
+        self._parsed = {raw: self._parsed.get(raw) or read_arrival(raw) for raw in entries}
 
     def waiting(self) -> int:
         """Return how many events wait."""

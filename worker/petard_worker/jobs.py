@@ -28,6 +28,7 @@ from petard_worker.apply import (
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.known import KnownRecords
 from petard_worker.postgres.connect import RoleMissingError
 from petard_worker.postgres.frozen import end_frozen_holders
 from petard_worker.postgres.migrate import SchemaMismatchError
@@ -121,6 +122,7 @@ class Drain:
         self.pool = pool
         self.intake = Intake(workshop.redis, workshop.keys, pool)
         self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
+        self.known = KnownRecords()
         self.suspect = 0
         """How many events at the head hold one that Postgres refuses; 0 when none is suspected."""
         self.failures = 0
@@ -174,8 +176,9 @@ class Drain:
             if self.suspect == 1:
                 applied = apply_or_bury_head(connection, self.intake, self.workshop.breaker)
             else:
-                applied = apply_batch(connection, self.intake, self.workshop.breaker, limit)
+                applied = apply_batch(connection, self.intake, self.workshop.breaker, limit, self.known)
         except psycopg.Error as error:
+            self.known.forget()
             if isinstance(error, REFUSED_BY_POSTGRES) and self.suspect != 1:
                 # Halve the batch around the event, until it stands alone at the head.
                 self.suspect = min(limit, self.intake.waiting())
