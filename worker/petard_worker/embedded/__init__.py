@@ -10,7 +10,7 @@ is measured on them is honest.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from petard_worker.embedded.binaries import EmbeddedServersUnavailable
@@ -44,7 +44,7 @@ class ServerUrls:
 class EmbeddedServers(ServerUrls):
     """Both servers while they run."""
 
-    running: tuple[Server, ...]
+    running: tuple[Server, ...] = field(compare=False, repr=False)
 
     def revive(self) -> None:
         """Start those again that have ended by themselves, on the same ports and data."""
