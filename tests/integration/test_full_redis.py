@@ -102,9 +102,9 @@ def test_a_redis_that_its_backlog_has_filled_frees_itself(
     backlog = fill(server, keys, empty + 1_200_000)  # about half of what the backlog takes
     petard.start("worker")
 
-    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 30)
+    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 90)
     assert counted(owner) == ids_of(backlog)
-    wait_until(lambda: count_workers(server.client, keys) == 1, "the worker to be registered")
+    wait_until(lambda: count_workers(server.client, keys) == 1, "the worker to be registered", 60)
 
 
 @pytest.mark.usefixtures("pool")

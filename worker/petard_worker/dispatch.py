@@ -130,7 +130,10 @@ class Dispatcher:
             return 0
         ids = [new_drain_id() for _ in pools]
         names = [key for pool in pools for key in (self.keys.events(pool), self.keys.bell(pool))]
-        answer = self._ring(keys=[self.queue.key, *names], args=[QUEUED_MS, *ids])
+        # A full Redis hands out no queued drain either: their bells are left to expire then.
+        avoided = time.monotonic() < self._queue_from
+        queue = f"{self.queue.key}:avoided" if avoided else self.queue.key
+        answer = self._ring(keys=[queue, *names], args=[QUEUED_MS, *ids])
         rung, gone = cast("tuple[list[int], list[int]]", answer)
         for index in rung:
             self.enqueue(pools[index - 1], ids[index - 1])

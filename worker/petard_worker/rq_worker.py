@@ -451,6 +451,8 @@ class PetardWorker(SimpleWorker):
         # The edge of the process towards Redis: keys beside the job may hold anything, RQ may fail anyhow.
         except Exception as error:  # noqa: BLE001 - no traceback: it may hold text that no log can be encoded in
             log.error("job_not_recorded", job=job.id, error=repr(error)[:300])  # noqa: TRY400
+            if isinstance(error, OutOfMemoryError):
+                self._on_full()
             self.executions.clear()
             self.last_cleaned_at = None  # the next thing to do is to repair the registries
             _forget(self.connection, queue.name, job.id.encode())
@@ -463,8 +465,10 @@ class PetardWorker(SimpleWorker):
         except StopRequested:
             raise
         # As above: workers, groups and rate limits are cleaned too, and any of their keys may hold anything.
-        except Exception:
+        except Exception as error:
             log.exception("maintenance_failed")
+            if isinstance(error, OutOfMemoryError):
+                self._on_full()
             self.last_cleaned_at = datetime.now(UTC)  # type: ignore[assignment]  # RQ's type is inferred
 
     def _remove_malformed_entries(self) -> None:
