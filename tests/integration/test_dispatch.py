@@ -156,6 +156,24 @@ def test_a_drain_that_waits_in_the_queue_keeps_its_bell_for_as_long_as_it_waits(
     assert len(queued(queue)) == 1
 
 
+def test_a_full_redis_gets_no_drain_to_queue_and_keeps_no_bell_of_a_queued_one(
+    client: Redis, keys: Keys, queue: JsonQueue, dispatcher: Dispatcher
+) -> None:
+    """A queued drain could not be taken from a full Redis: renewing its bell would stop the pool for ever."""
+    push(client, keys, games(10))
+    dispatcher.dispatch_once()
+    client.pexpire(keys.bell("p"), 200)
+
+    dispatcher.avoid_queue()
+
+    assert dispatcher.dispatch_once() == 0
+    assert client.pttl(keys.bell("p")) <= 200
+    client.delete(keys.bell("p"))
+    assert dispatcher.dispatch_once() == 1
+    assert [pool for pool, _ in dispatcher.unqueued] == ["p"]
+    assert len(queued(queue)) == 1
+
+
 @pytest.mark.usefixtures("pool")
 def test_a_lost_bell_lets_a_second_drain_in_and_nothing_counts_twice(
     client: Redis,
