@@ -3,7 +3,8 @@
 Source: Mark E. Glickman, "The Glicko system" (1995, glicko.net/glicko/glicko.pdf) and "Parameter estimation
 in large dynamic paired comparison experiments", Applied Statistics 48 (1999), 377-394; their symbols.
 Two choices are ours: deviations age with elapsed time in days instead of rating periods, and a game of teams
-or of many sides is a rating period in which every pair of sides has one result.
+or of many sides is a rating period in which every pair of sides has one result. Without the parameter
+`period` every game is a rating period of its own; with it the games of so many days are one.
 """
 
 import math
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from petard_worker.ratings.parameters import number
-from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, score
+from petard_worker.ratings.parameters import integer, number
+from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, Terms, score, sum_terms
 
 q = math.log(10) / 400
 """Step 1 of the paper: turns rating points into natural logarithms of odds."""
@@ -25,6 +26,11 @@ class Result(NamedTuple):
     g: float
     E: float
     s: float
+
+    def terms(self) -> Terms:
+        """Return what the result adds to 1/d^2 (without q^2), to the gain, and to both scores."""
+        g, E, s = self
+        return (g * g * E * (1 - E), g * (s - E), E, s)
 
 
 def aged_rd(RD: float, c: float, days: float, ceiling: float) -> float:
@@ -47,15 +53,13 @@ def predict(r: float, RD: float, r_j: float, RD_j: float) -> float:
     return E(r, r_j, g(math.hypot(RD, RD_j)))
 
 
-def update(r: float, RD: float, results: list[Result]) -> tuple[float, float]:
+def update(r: float, RD: float, results: Sequence[Result]) -> tuple[float, float]:
     """Return r' and RD' after the results of one period: step 2.
 
-    RD is the deviation after ageing. Neither clamp nor floor is applied here. The sums are `fsum`: Python
-    3.12 changed the bits that `sum` gives, and the order of the results must not matter.
+    RD is the deviation after ageing. Neither clamp nor floor is applied here.
     """
-    inverse_d2 = q * q * math.fsum(g * g * E * (1 - E) for g, E, _ in results)
-    gain = math.fsum(g * (s - E) for g, E, s in results)
-    return move(r, RD, inverse_d2, gain)
+    information, gain, _, _ = sum_terms([result.terms() for result in results])
+    return move(r, RD, q * q * information, gain)
 
 
 def update_once(r: float, RD: float, g: float, E: float, s: float) -> tuple[float, float]:
@@ -74,6 +78,10 @@ class Glicko:
     """Glicko after every game. All ratings and deviations are in rating points."""
 
     name: ClassVar[str] = "glicko"
+    citation: ClassVar[str] = (
+        "Glickman, M. E. (1999). Parameter estimation in large dynamic paired comparison experiments."
+        " Applied Statistics, 48(3), 377-394. https://www.glicko.net/glicko/glicko.pdf"
+    )
 
     rating: float = number(1500, -10_000, 10_000, "rating of a player who has played nothing")
     rd: float = number(350, 1, 1_000, "deviation of a player who has played nothing; also the highest")
@@ -81,6 +89,11 @@ class Glicko:
     rd_floor: float = number(30, 1, 1_000, "lowest deviation")
     rating_min: float = number(0, -10_000, 10_000, "lowest rating")
     rating_max: float = number(3000, -10_000, 10_000, "highest rating")
+    period: int = integer(0, 0, 366, "days of a rating period, whose games are simultaneous; 0: every game")
+
+    def contradiction(self) -> str | None:
+        """Return how the parameters contradict each other, if they do."""
+        return f"rd_floor {self.rd_floor:g} is above rd {self.rd:g}" if self.rd_floor > self.rd else None
 
     def initial(self) -> PlayerState:
         """Return the state of a player who has played nothing."""
@@ -121,29 +134,37 @@ class Glicko:
         ]
 
     def rate_field(self, sides: Sequence[GameSide]) -> list[Rated]:
-        """Return every player of a game of teams, or of more than two sides.
+        """Return every player of a game of teams, or of more than two sides."""
+        players = [player for side in sides for player in side.players]
+        results = self.results(Game(sides))
+        return [
+            self.rate_period(player, sum_terms(terms)) for player, terms in zip(players, results, strict=True)
+        ]
+
+    def results(self, game: Game) -> list[list[Terms]]:
+        """Return for every player the terms of the results against every other side.
 
         A team is seen by the others as the mean of its ratings and the root of its mean square deviation.
         """
+        sides = game.sides
         deviations = [[self.aged(player) for player in side.players] for side in sides]
         ratings = [math.fsum(player.rating for player in side.players) / len(side.players) for side in sides]
         g_of = [g(math.sqrt(math.fsum(RD * RD for RD in team) / len(team))) for team in deviations]
-        rated: list[Rated] = []
-        for i, side in enumerate(sides):
-            for player, RD in zip(side.players, deviations[i], strict=True):
-                results = [
-                    Result(g_of[j], E(player.rating, ratings[j], g_of[j]), score(side.rank, other.rank))
-                    for j, other in enumerate(sides)
-                    if j != i
-                ]
-                rated.append(self.rate_period(player, RD, results))
-        return rated
+        return [
+            [
+                Result(g_of[j], E(player.rating, ratings[j], g_of[j]), score(side.rank, other.rank)).terms()
+                for j, other in enumerate(sides)
+                if j != i
+            ]
+            for i, side in enumerate(sides)
+            for player in side.players
+        ]
 
-    def rate_period(self, player: PlayerState, RD: float, results: list[Result]) -> Rated:
-        """Return the player after the results of one period; RD is the player's aged deviation."""
-        expected = math.fsum(result.E for result in results)
-        actual = math.fsum(result.s for result in results)
-        return self.rated(player, RD, update(player.rating, RD, results), expected, actual)
+    def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:
+        """Return the player after the results of one period."""
+        information, gain, expected, actual = sums
+        RD = self.aged(player)
+        return self.rated(player, RD, move(player.rating, RD, q * q * information, gain), expected, actual)
 
     def rated(
         self, player: PlayerState, RD: float, new: tuple[float, float], expected: float, actual: float

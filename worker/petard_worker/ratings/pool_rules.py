@@ -63,11 +63,10 @@ def pool_rules(system: str, given: Mapping[str, ParameterValue]) -> PoolRules:
 def check_together(rules: PoolRules) -> None:
     """Raise BadParameterError where parameters are in range each but contradict each other."""
     system = rules.system
-    if isinstance(system, Glicko):
-        if not system.rating_min <= system.rating <= system.rating_max:
-            raise BadParameterError(
-                f"rating {system.rating:g} is not between rating_min {system.rating_min:g}"
-                f" and rating_max {system.rating_max:g}"
-            )
-        if system.rd_floor > system.rd:
-            raise BadParameterError(f"rd_floor {system.rd_floor:g} is above rd {system.rd:g}")
+    if not system.rating_min <= system.rating <= system.rating_max:
+        raise BadParameterError(
+            f"rating {system.rating:g} is not between rating_min {system.rating_min:g}"
+            f" and rating_max {system.rating_max:g}"
+        )
+    if (contradiction := system.contradiction()) is not None:
+        raise BadParameterError(contradiction)

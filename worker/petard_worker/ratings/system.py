@@ -5,8 +5,9 @@ every player together with the reasons. It is pure: the same numbers in, the sam
 settings, no I/O. All systems are frozen dataclasses whose fields are their parameters (see parameters.py).
 """
 
+import math
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 
 class PlayerState(NamedTuple):
@@ -19,6 +20,12 @@ class PlayerState(NamedTuple):
     peak: float | None = None
     days: float = 0.0
     """Days since the player's last rated event; 0 for the first one and for a late one."""
+    wins: int = 0
+    draws: int = 0
+    new_season: bool = False
+    """A season has started since the player's last rated event."""
+    age: float | None = None
+    """Age in years at the end of the calendar year; pools do not know it."""
 
 
 class GameSide(NamedTuple):
@@ -28,6 +35,8 @@ class GameSide(NamedTuple):
     rank: int
     points: float | None = None
     home: bool | None = None
+    weights: Sequence[float] | None = None
+    """How much of the game each player took part in, 0 to 1, in the order of the players; None: all of it."""
 
 
 class Game(NamedTuple):
@@ -36,6 +45,12 @@ class Game(NamedTuple):
     sides: Sequence[GameSide]
     importance: float | None = None
     decided_by: str = "play"
+    knockout: bool = False
+    """A knock-out round of a final competition."""
+
+
+Terms = tuple[float, ...]
+"""What one result adds to the sums of a rating period; what they are is the system's own business."""
 
 
 class Rated(NamedTuple):
@@ -57,6 +72,27 @@ class RatingSystem(Protocol):
     """What every rating system offers."""
 
     name: ClassVar[str]
+    citation: ClassVar[str]
+    """Whose formulas these are, and where they are published."""
+
+    @property
+    def rating(self) -> float:
+        """Return the rating of a player who has played nothing."""
+        ...
+
+    @property
+    def rating_min(self) -> float:
+        """Return the lowest rating of the pool."""
+        ...
+
+    @property
+    def rating_max(self) -> float:
+        """Return the highest rating of the pool."""
+        ...
+
+    def contradiction(self) -> str | None:
+        """Return where parameters are in range each but contradict each other, if they do."""
+        ...
 
     def initial(self) -> PlayerState:
         """Return the state of a player who has played nothing."""
@@ -78,8 +114,37 @@ class RatingSystem(Protocol):
         ...
 
 
+@runtime_checkable
+class PeriodSystem(RatingSystem, Protocol):
+    """A system whose games can be simultaneous: all of a period are rated from the states at its start."""
+
+    @property
+    def period(self) -> int:
+        """Return how many days a period lasts; 0: every game is a period of its own."""
+        ...
+
+    def results(self, game: Game) -> list[list[Terms]]:
+        """Return the terms of every result of every player, side by side in the order of the game.
+
+        The players are given as they were at the start of the period. Raises GameUnsupportedError.
+        """
+        ...
+
+    def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:
+        """Return the player after a period: the start of it, and the exact sum of each term."""
+        ...
+
+
 def score(rank: int, other: int) -> float:
     """Return 1 for a better rank than the other, 0.5 for an equal one, 0 for a worse one."""
     if rank < other:
         return 1.0
     return 0.5 if rank == other else 0.0
+
+
+def sum_terms(results: Sequence[Terms]) -> Terms:
+    """Return the sum of each term, exactly rounded: the order of the results does not matter.
+
+    `fsum` and not `sum`, whose bits Python 3.12 has changed.
+    """
+    return tuple(math.fsum(column) for column in zip(*results, strict=True))
