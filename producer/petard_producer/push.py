@@ -97,6 +97,7 @@ class Producer:
         decided_by: Literal["play", "shootout", "forfeit"] = "play",
         started: datetime | None = None,
         importance: float | None = None,
+        knockout: bool = False,
         meta: dict[str, JsonValue] | None = None,
         traceparent: str | None = None,
     ) -> GameFinished:
@@ -113,6 +114,7 @@ class Producer:
             "decided_by": decided_by,
             "started": started,
             "importance": importance,
+            "knockout": knockout,
             "meta": meta,
         }
         try:

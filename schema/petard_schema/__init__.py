@@ -12,6 +12,7 @@ from petard_schema.game_events import (
 )
 from petard_schema.keys import Keys
 from petard_schema.parse import Identity, parse_event, read_counted, read_identity
+from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
 
@@ -20,6 +21,7 @@ __all__ = [
     "AbandonedGame",
     "Cause",
     "Change",
+    "ClosedPeriod",
     "DeadReason",
     "Envelope",
     "EventRefused",
@@ -32,6 +34,7 @@ __all__ = [
     "IgnoredReason",
     "Keys",
     "LedgerEntry",
+    "PeriodClosed",
     "RatingChanged",
     "Side",
     "Standing",

@@ -6,7 +6,7 @@ The models say it once; what is written here is made from them. `python -m petar
 import json
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -23,11 +23,14 @@ from petard_schema.game_events import (
     UnrankedSide,
 )
 from petard_schema.keys import Keys
-from petard_schema.names import POOL_PATTERN
+from petard_schema.names import OWN_SOURCE, POOL_PATTERN
+from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 
 CONSUMED: tuple[type[Envelope], ...] = (GameFinished, GameAbandoned)
 PRODUCED: tuple[type[Envelope], ...] = (RatingChanged,)
+KEPT: tuple[type[Envelope], ...] = (PeriodClosed,)
+"""What stands in the ledger without having come through a list; the change stream names it as a cause."""
 
 _ended = datetime(2026, 11, 30, 12, tzinfo=UTC)
 _winner, _loser = Side(players=("alice",), rank=1), Side(players=("bob",), rank=2)
@@ -49,10 +52,17 @@ EXAMPLES: dict[type[Envelope], Envelope] = {
             abandoned_by=("bob",),
         ),
     ),
+    PeriodClosed: PeriodClosed(
+        id="chess-blitz/period-closed/4711",
+        time=_ended,
+        data=ClosedPeriod(
+            pool="chess-blitz", days=7, first_day=date(2026, 11, 26), next_first_day=date(2026, 12, 3)
+        ),
+    ),
     # Two new players under Glicko: 1500 ± 350 each, one game.
     RatingChanged: RatingChanged(
         id="chess-blitz/1-1",
-        source="/petard",
+        source=OWN_SOURCE,
         time=_ended,
         subject="chess-blitz",
         data=LedgerEntry(
@@ -87,7 +97,9 @@ EXAMPLES: dict[type[Envelope], Envelope] = {
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path in the folder."""
-    schemas = {f"json/{event_type(model)}.json": json_schema(model) for model in (*CONSUMED, *PRODUCED)}
+    schemas = {
+        f"json/{event_type(model)}.json": json_schema(model) for model in (*CONSUMED, *PRODUCED, *KEPT)
+    }
     return {path: to_text(document) for path, document in (schemas | {"asyncapi.json": asyncapi()}).items()}
 
 

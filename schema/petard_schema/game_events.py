@@ -29,6 +29,22 @@ Importance = Annotated[
     float,
     Field(ge=0, le=1_000_000, description="How much the game counts, for systems that weigh games."),
 ]
+Knockout = Annotated[
+    bool,
+    Field(description="A knock-out round of a final competition, for systems in which it costs no points."),
+]
+Weight = Annotated[float, Field(ge=0, le=1)]
+Weights = Annotated[
+    tuple[Weight, ...],
+    Field(
+        strict=False,
+        fail_fast=True,
+        min_length=1,
+        description="How much of the game each player took part in, 0 to 1, one per player in their order;"
+        " for systems that weigh players. Left out: all of it.",
+        json_schema_extra={"maxItems": MAX_PLAYERS - 1},
+    ),
+]
 Meta = Annotated[
     dict[str, JsonValue],
     Field(
@@ -63,6 +79,7 @@ class Side(Message):
     rank: Rank
     points: Points | None = None
     home: Home | None = None
+    weights: Weights | None = None
 
 
 class UnrankedSide(Message):
@@ -72,6 +89,7 @@ class UnrankedSide(Message):
     rank: Rank | None = None
     points: Points | None = None
     home: Home | None = None
+    weights: Weights | None = None
 
 
 class GameData(Message):
@@ -90,6 +108,7 @@ class FinishedGame(GameData):
     sides: Annotated[tuple[Side, ...], Sides]
     rated: Rated = True
     decided_by: Literal["play", "shootout", "forfeit"] = "play"
+    knockout: Knockout = False
 
 
 class AbandonedGame(GameData):

@@ -15,6 +15,8 @@ from pydantic.config import JsonDict
 MAX_NAME = 64
 MAX_ID = 128
 MAX_SOURCE = 256
+OWN_SOURCE = "/petard"
+"""The source of everything that Petard itself says; nobody else may use it."""
 
 POOL_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 _pool = re.compile(POOL_PATTERN[:-1] + r"\Z")  # "$" alone would let a trailing newline in
@@ -26,6 +28,7 @@ PRINTABLE_SCHEMA: JsonDict = {
     r"\u3000\ue000-\uf8ff\ufeff]+$",
     "not": {"pattern": "^ | $"},
 }
+SOURCE_SCHEMA: JsonDict = {**PRINTABLE_SCHEMA, "not": {"pattern": f"^ | $|^{OWN_SOURCE}$"}}
 PRINTABLE_WORDS = (
     "printable characters in Unicode normal form C (no control, format, surrogate, private-use or unassigned"
     " ones), no space but U+0020 and none at the ends; compared byte by byte"
@@ -53,6 +56,13 @@ def check_printable(value: str) -> str:
     if not unicodedata.is_normalized("NFC", value):
         raise ValueError("is not in Unicode normal form C")
     return value
+
+
+def check_source(value: str) -> str:
+    """Return the source, or raise ValueError where it is no printable text or Petard's own."""
+    if value == OWN_SOURCE:
+        raise ValueError(f"is reserved: {OWN_SOURCE} is the source of what Petard itself says")
+    return check_known(value)
 
 
 PoolName = Annotated[str, Field(json_schema_extra={"pattern": POOL_PATTERN}), AfterValidator(check_pool)]
@@ -94,8 +104,9 @@ EventSource = Annotated[
     Field(
         min_length=1,
         max_length=MAX_SOURCE,
-        description=f"Who says so, best a URI reference: 1-{MAX_SOURCE} {PRINTABLE_WORDS}.",
-        json_schema_extra=PRINTABLE_SCHEMA,
+        description=f"Who says so, best a URI reference: 1-{MAX_SOURCE} {PRINTABLE_WORDS}."
+        f" {OWN_SOURCE} is Petard's own.",
+        json_schema_extra=SOURCE_SCHEMA,
     ),
-    AfterValidator(check_known),
+    AfterValidator(check_source),
 ]

@@ -161,12 +161,16 @@ def read_identity(raw: bytes) -> Identity:
 
 def check_sense(event: GameEvent) -> None:
     """Raise EventRefused where well-formed sides make no game."""
-    sides = event.data.sides
+    sides: Sequence[Side | UnrankedSide] = event.data.sides
     if len(sides) < 2:
         raise EventRefused(DeadReason.ONE_SIDE, "a game has at least two sides")
     count = sum(len(side.players) for side in sides)
     if count > MAX_PLAYERS:
         raise EventRefused(DeadReason.TOO_MANY_PLAYERS, f"{count} players, the limit is {MAX_PLAYERS}")
+    for number, side in enumerate(sides):
+        if side.weights is not None and len(side.weights) != len(side.players):
+            detail = f"{len(side.weights)} weights for {len(side.players)} players"
+            raise EventRefused(DeadReason.BAD_FIELD, detail, f"data.sides.{number}.weights")
     names = {player for side in sides for player in side.players}
     if len(names) < count:
         refuse_repeats(sides)

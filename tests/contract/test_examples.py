@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from example_files import SCHEMA, accepted, reason_of, refused
-from petard_schema import Envelope, EventRefused, RatingChanged, parse_event
+from example_files import SCHEMA, accepted, read, reason_of, refused
+from petard_schema import Envelope, EventRefused, parse_event
 from petard_schema.export import EXAMPLES, event_type
 from petard_schema.parse import ENVELOPE_FIELDS, EVENT_TYPES
 
@@ -13,19 +13,13 @@ from petard_schema.parse import ENVELOPE_FIELDS, EVENT_TYPES
 BEYOND_JSON_SCHEMA = {
     "bad_field@data.game--not_nfc.json": "normal forms",
     "bad_field@data.pool--newline_at_the_end.json": "newlines: only Python's $ skips one",
+    "bad_field@data.sides.0.weights--more_than_players.json": "comparing the lengths of two arrays",
     "bad_field@time--leap_second.json": "calendars",
     "bad_field@time--year_10000.json": "calendars",
     "player_on_two_sides.json": "comparing elements of two arrays",
     "self_match.json": "comparing elements of two arrays",
     "abandoner_not_in_game.json": "comparing elements of two arrays",
 }
-
-
-def read(path: Path) -> Envelope:
-    raw = path.read_bytes()
-    if json.loads(raw)["type"] in EVENT_TYPES:
-        return parse_event(raw)
-    return RatingChanged.model_validate_json(raw)
 
 
 def validator(type_: str) -> Draft202012Validator:
@@ -35,16 +29,16 @@ def validator(type_: str) -> Draft202012Validator:
 
 @pytest.mark.parametrize("path", accepted(), ids=lambda path: path.stem)
 def test_accepted_example_survives_being_written_and_read(path: Path, tmp_path: Path) -> None:
-    event = read(path)
+    event = read(path.read_bytes())
 
     (tmp_path / "written").write_bytes(event.to_json())
 
-    assert read(tmp_path / "written") == event
+    assert read((tmp_path / "written").read_bytes()) == event
 
 
 @pytest.mark.parametrize("path", accepted(), ids=lambda path: path.stem)
 def test_accepted_example_fits_its_json_schema(path: Path) -> None:
-    event = read(path)
+    event = read(path.read_bytes())
 
     check = validator(event_type(type(event)))
 
@@ -92,6 +86,6 @@ def test_json_schema_requires_what_the_parser_requires(field: str) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda example: example.type)
 def test_example_in_the_asyncapi_document_is_one_of_the_files(example: Envelope) -> None:
-    files = [read(path) for path in accepted()]
+    files = [read(path.read_bytes()) for path in accepted()]
 
     assert example in files

@@ -29,8 +29,8 @@ FROM_PARSING = {reason_of(path).partition(":")[0] for path in refused()}
 
 FIELD = re.compile(
     r"bad_field:(id|source|time|data"
-    r"|data\.(pool|game|started|importance|meta|rated|decided_by|fault|sides|abandoned_by)"
-    r"|data\.abandoned_by\.\d+|data\.sides\.\d+(\.(players(\.\d+)?|rank|points|home))?)"
+    r"|data\.(pool|game|started|importance|knockout|meta|rated|decided_by|fault|sides|abandoned_by)"
+    r"|data\.abandoned_by\.\d+|data\.sides\.\d+(\.((players|weights)(\.\d+)?|rank|points|home))?)"
 )
 
 SCHEMAS = {
