@@ -1,10 +1,10 @@
-"""Glicko against the numbers of its papers and of other implementations, never against its own output."""
+"""Glicko against the numbers of its papers, never against its own output.
 
-import json
+The numbers of other implementations are among the shared vectors: vector_runners/glicko1.py.
+"""
+
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -213,112 +213,6 @@ def test_prediction_is_made_for_aged_players() -> None:
     expected = Glicko().expected(a, b)
 
     assert expected == predict(1700, aged_rd(60, 4.826, 365, 350), 1500, aged_rd(60, 4.826, 100, 350))
-
-
-# --- The numbers of others ----------------------------------------------------------------------------------
-
-OUR_CASES = [
-    *(
-        "glicko1-001",
-        "glicko1-004",
-        "glicko1-007",
-        "glicko1-008",
-        "glicko1-009",
-        "glicko1-013",
-        "glicko1-014",
-    ),
-    *("glicko1-016", "glicko1-017", "glicko1-018", "glicko1-020"),
-]
-OTHER_CASES = {
-    "glicko1-021": "rating periods of weeks, over games that are not among the data",
-    "glicko1-022": "rating periods of weeks, over games that are not among the data",
-    "glicko1-024": "game by game as here, but over games that are not among the data",
-}
-
-
-@pytest.fixture(scope="module")
-def cases(shared_data: Path) -> dict[str, dict[str, Any]]:
-    cases = json.loads((shared_data / "vectors.json").read_text())
-    return {case["id"]: case for case in cases if case["system"] == "glicko1"}
-
-
-def inflated(player: dict[str, float], params: dict[str, Any], periods: float = 1) -> float:
-    """The deviation where the case ages it; those that age the rated player age nobody else."""
-    ages = params.get("inflate") == "self_only" or "cap" in params
-    return aged_rd(player["deviation"], params["c"] if ages else 0, periods, params.get("cap", 350))
-
-
-def results_of(r: float, games: Sequence[tuple[dict[str, float], float]]) -> list[Result]:
-    return [one_result(opponent["rating"], opponent["deviation"], s, r) for opponent, s in games]
-
-
-def standing(new: tuple[float, float]) -> dict[str, float]:
-    return dict(zip(("rating", "deviation"), new, strict=True))
-
-
-def solve(case: dict[str, Any]) -> dict[str, Any]:
-    """Return what our functions say in the place of what the case expects."""
-    inputs, params = case["inputs"], case["params"]
-    player = inputs.get("player", {})
-    match case["kind"]:
-        case "g":
-            return {"g": g(inputs["deviation"])}
-        case "expected_score_vs_opponent":
-            opponent = inputs["opponent"]
-            return {"expected": E(player["rating"], opponent["rating"], g(opponent["deviation"]))}
-        case "win_probability":
-            opponent = inputs["opponent"]
-            both = (player["rating"], player["deviation"], opponent["rating"], opponent["deviation"])
-            return {"expected": predict(*both)}
-        case "inactivity":
-            return {"deviation": inflated(player, params, inputs["periods"])}
-        case "period_update":
-            games = [(game["opponent"], game["score"]) for game in inputs["games"]]
-            r = player["rating"]
-            return standing(update(r, inflated(player, params), results_of(r, games)))
-        case "game_update":
-            a, b, s = inputs["a"], inputs["b"], inputs["score_a"]
-            new_a = update(a["rating"], inflated(a, params), results_of(a["rating"], [(b, s)]))
-            new_b = update(b["rating"], inflated(b, params), results_of(b["rating"], [(a, 1 - s)]))
-            return {"a": standing(new_a), "b": standing(new_b)}
-        case "period_update_all":
-            return {name: standing(new) for name, new in period_of_all(inputs).items()}
-        case kind:
-            pytest.fail(f"no way to solve a {kind}")
-
-
-def period_of_all(inputs: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    everybody = inputs["players"]
-    games: dict[str, list[tuple[dict[str, float], float]]] = {name: [] for name in everybody}
-    for first, second, s in inputs["games"]:
-        games[first].append((everybody[second], s))
-        games[second].append((everybody[first], 1 - s))
-    return {
-        name: update(player["rating"], player["deviation"], results_of(player["rating"], games[name]))
-        for name, player in everybody.items()
-    }
-
-
-def assert_close(got: dict[str, Any], expected: dict[str, Any], tolerance: dict[str, float]) -> None:
-    assert got.keys() == expected.keys()
-    for name, value in expected.items():
-        if isinstance(value, dict):
-            assert_close(got[name], value, tolerance)
-        else:
-            assert got[name] == pytest.approx(value, abs=tolerance[name]), name
-
-
-@pytest.mark.parametrize("case_id", OUR_CASES)
-def test_others_come_to_the_same_numbers(cases: dict[str, dict[str, Any]], case_id: str) -> None:
-    case = cases[case_id]
-
-    got = solve(case)
-
-    assert_close(got, case["expected"], case["tolerance"])
-
-
-def test_every_case_of_the_data_is_solved_or_named_with_the_reason(cases: dict[str, dict[str, Any]]) -> None:
-    assert cases.keys() == {*OUR_CASES, *OTHER_CASES}
 
 
 # --- What must hold for all players -------------------------------------------------------------------------

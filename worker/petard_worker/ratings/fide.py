@@ -7,6 +7,7 @@ logistic curve and no exact normal distribution either: it is used as it stands.
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 
 CITATION = (
     "FIDE (2024). FIDE Rating Regulations effective from 1 March 2024. FIDE Handbook, B.02."
@@ -35,6 +36,11 @@ UNCAPPED_FROM = 2650
 """8.3.1 since 1 October 2025: for players rated so high the difference counts as it is."""
 MOST_K_N = 700
 """8.3.3: K times the number of games of a period is no more than this."""
+CONTROLS = ("standard", "rapid", "blitz")
+"""The time controls, each with a list of ratings of its own."""
+UNRATED_GAP = 600
+"""Rapid and blitz 7.3.1: so large a difference is not rated when one player is above UNRATED_ABOVE."""
+UNRATED_ABOVE = 2600
 
 
 def expected_score(difference: float) -> float:
@@ -84,5 +90,41 @@ def limited_k(k: float, games: int) -> float:
 
 def rounded(change: float) -> int:
     """Return the change of a period as a whole number, .5 away from zero: 8.3.4."""
-    # An error of the last bits must not decide a half: 20 * 0.125 sums of hundredths are never closer.
+    # An error of the last bits must not decide a half: 10 * (0.5 - 0.45) is a little less than one.
     return int(math.copysign(math.floor(abs(round(change, 9)) + 0.5), change))
+
+
+def rating_change(
+    rating: float, games: Sequence[tuple[float, float]], k: float, control: str = "standard"
+) -> int:
+    """Return the change of a period of games, each the opponent's rating and the score against it: 8.3.
+
+    Rapid and blitz have regulations of their own: no 2650 rule, and games that are not rated at all.
+    """
+    if control not in CONTROLS:
+        raise ValueError(f"control is {control!r}, but must be one of {', '.join(CONTROLS)}")
+    standard = control == "standard"
+    uncapped_from = UNCAPPED_FROM if standard else math.inf
+    rated = [game for game in games if standard or not too_uneven(rating, game[0])]
+    gains = [
+        actual - expected_score(capped(rating - opponent, rating, DIFFERENCE_CAP, uncapped_from))
+        for opponent, actual in rated
+    ]
+    return rounded(limited_k(k, len(rated)) * math.fsum(gains))
+
+
+def too_uneven(rating: float, opponent: float) -> bool:
+    """Return whether a rapid or blitz game is not rated: since 1 December 2024, their rule 7.3.1."""
+    return abs(rating - opponent) >= UNRATED_GAP and max(rating, opponent) > UNRATED_ABOVE
+
+
+def performance(games: Sequence[tuple[float, float]]) -> int:
+    """Return Rp = Ra + dp of games, each the opponent's rating and the score against it: 8.1.1.
+
+    Raises ValueError without games.
+    """
+    if not games:
+        raise ValueError("a performance rating needs at least one game")
+    R_a = math.fsum(opponent for opponent, _ in games) / len(games)
+    p = math.fsum(actual for _, actual in games) / len(games)
+    return rounded(R_a + performance_difference(p))
