@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from acceptance.conftest import Command
 from acceptance.warm_commands import Ended
-from integration.arena import finished
+from integration.arena import apply_all, finished, make_pool
 from petard_worker.cli.app import app
 
 FAILED, USAGE, UNAVAILABLE, BAD_CONFIGURATION = 1, 2, 69, 78
@@ -70,7 +70,9 @@ def test_all_commands_of_the_design_exist():
     assert found >= {
         *("demo", "up", "migrate", "push", "simulate", "worker", "publisher", "status"),
         *("player", "leaderboard", "event", "preview", "schema export", "import csv", "import pgn"),
-        *("pool create", "pool list", "pool show", "pool set"),
+        *("pool create", "pool list", "pool show", "pool set", "pool systems", "pool stats"),
+        *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
+        *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
         *("dead list", "dead show", "dead replay", "dead discard"),
     }
 
@@ -206,7 +208,7 @@ def test_migrate_says_what_it_did_and_that_it_has_nothing_to_do(run, owner):
 
     first, second = run("migrate"), run("migrate")
 
-    assert (first.code, first.stderr) == (0, "applied 0001_pipeline\n")
+    assert (first.code, first.stderr) == (0, "applied 0001_pipeline\napplied 0002_rating_periods\n")
     assert (second.code, second.stderr) == (0, "nothing to do: the database is up to date\n")
 
 
@@ -422,3 +424,15 @@ def test_second_publisher_is_told_that_one_is_active(run, petard, wait_until):
     second = run("publisher", "--once")
 
     assert_one_clear_line(second, FAILED, "another publisher is active")
+
+
+def test_a_terminal_of_ascii_costs_nobody_their_name(petard, connection, client, keys) -> None:
+    make_pool(connection)
+    apply_all(connection, client, keys, [finished(1, "Zo\u00eb", "\u7f8e\u54b2")])
+    petard.environment["PYTHONIOENCODING"] = "ascii"
+
+    table, json_ = petard.run("leaderboard", "p"), petard.run("leaderboard", "p", "--json")
+
+    assert (table.returncode, json_.returncode) == (0, 0), table.stderr + json_.stderr
+    assert "Zo\\xeb" in table.stdout
+    assert [line["player"] for line in json.loads(json_.stdout)] == ["Zo\u00eb", "\u7f8e\u54b2"]

@@ -3,7 +3,7 @@
 import pytest
 
 from integration.arena import finished
-from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.ratings.pool_rules import SYSTEMS, PoolRules, pool_rules
 
 
 def test_new_pool_has_every_parameter_and_setting(run):
@@ -34,6 +34,29 @@ def test_show_for_people_explains_every_parameter(run, pool):
     for parameter in PoolRules().parameters():
         assert parameter in shown
     assert "a bomb above it is punished (a whole number from 0 to 10000)" in shown
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_makes_a_pool_that_says_whose_formulas_it_uses(run, system):
+    created = run("pool", "create", f"pool-{system}", "--system", system)
+    shown = run("pool", "show", f"pool-{system}", "--json").json
+
+    assert created.code == 0
+    assert (shown["system"], shown["citation"]) == (system, SYSTEMS[system].citation)
+    assert shown["parameters"] == pool_rules(system, {}).parameters()
+
+
+def test_systems_are_listed_with_what_their_parameters_mean(run):
+    people, programs = run("pool", "systems").stdout, run("pool", "systems", "--json").json
+
+    assert [one["system"] for one in programs] == [*SYSTEMS]
+    for one in programs:
+        assert one["system"] in people
+        for name, told in one["parameters"].items():
+            assert name in people
+            assert told["meaning"].endswith(")")
+    assert run("pool", "systems", "elo", "--json").json == [programs[[*SYSTEMS].index("elo")]]
+    assert run("pool", "systems", "chess").code == 2
 
 
 def test_pool_that_exists_is_a_failure_unless_that_is_fine(run, pool):
@@ -80,7 +103,7 @@ def test_bad_setting_and_unknown_system_are_refused(run):
 
     assert (setting.code, system.code) == (2, 2)
     assert "stream_length is '1', but must be a whole number from 100" in setting.stderr
-    assert "no system 'elo9'; there are glicko" in system.stderr
+    assert "no system 'elo9'; there are elo, fifa, glicko, " in system.stderr
 
 
 def test_new_parameters_are_a_new_version_from_the_next_event_on(run, play, owner):

@@ -70,13 +70,14 @@ def make_pool(
     connection: Connection,
     name: str = POOL,
     *,
+    system: str = "glicko",
     parameters: Mapping[str, ParameterValue] | None = None,
     **settings: object,
 ) -> None:
     """Create a pool with the default rules, or with other ones."""
-    rules = pool_rules("glicko", parameters or {})
+    rules = pool_rules(system, parameters or {})
     shown = replace(PoolSettings(), **settings)  # type: ignore[arg-type]
-    assert pools.create_pool(connection, name, "glicko", rules.parameters(), as_given(shown))
+    assert pools.create_pool(connection, name, system, rules.parameters(), as_given(shown))
 
 
 def push(client: Redis, keys: Keys, events: Iterable[bytes], pool: str = POOL) -> None:

@@ -49,10 +49,10 @@ class Deploy:
         self.real = batch.fold_event
 
     def break_(self) -> None:
-        def fails(rules, records, event):  # type: ignore[no-untyped-def]
+        def fails(rules, records, event, period):  # type: ignore[no-untyped-def]
             if "poison" in records:
                 raise ZeroDivisionError("a bug")
-            return self.real(rules, records, event)
+            return self.real(rules, records, event, period)
 
         if self.how == "by our code":
             self.monkeypatch.setattr(batch, "fold_event", fails)

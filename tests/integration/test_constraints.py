@@ -25,6 +25,7 @@ LEDGER = {
 }  # fmt: skip
 LETTER = {"pool": "p", "digest": b"\0" * 32, "body": b"", "reason": "not_json", "detail": ""}
 POOL = {"name": "q", "system": "glicko", "parameters": "{}"}
+PERIOD = {"pool": "p", "player": "ann", "player_seq": 1, "period": "[]"}
 VERSION = {"pool": "p", "version": 2, "system": "glicko", "parameters": "{}", "since_seq": 1}
 
 GOOD: dict[str, dict[str, object]] = {
@@ -34,6 +35,7 @@ GOOD: dict[str, dict[str, object]] = {
     "dead_letter": LETTER,
     "pool": POOL,
     "pool_version": VERSION,
+    "open_period": PERIOD,
 }
 INFINITE = (float("nan"), float("inf"), float("-inf"))
 NUMBERS = ("rating", "rd", "peak", "volatility")
@@ -90,6 +92,7 @@ KEYS: list[tuple[str, str, dict[str, object]]] = [
     ("rating_pkey", "rating", {"rating": 1.0}),
     ("change_pkey", "change", {"seq": 2}),
     ("dead_letter_keeps_a_body_once", "dead_letter", {"reason": "too_large"}),
+    ("open_period_pkey", "open_period", {"player_seq": 2}),
 ]
 
 

@@ -158,10 +158,10 @@ def test_an_event_that_makes_our_own_code_fail_costs_itself_alone(
 
     real = batch.fold_event
 
-    def fails_on_poison(rules, records, event):  # type: ignore[no-untyped-def]
+    def fails_on_poison(rules, records, event, period):  # type: ignore[no-untyped-def]
         if any(player.startswith("poison") for player in records):
             raise ZeroDivisionError("a bug")
-        return real(rules, records, event)
+        return real(rules, records, event, period)
 
     monkeypatch.setattr(batch, "fold_event", fails_on_poison)
     events = events_with_poison(40, 0, 13, 39)

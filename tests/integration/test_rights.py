@@ -16,6 +16,7 @@ EXPECTED = {
     ("petard_worker", "rating"): {"SELECT", "INSERT", "UPDATE"},
     ("petard_worker", "change"): {"SELECT", "INSERT"},
     ("petard_worker", "dead_letter"): {"SELECT", "INSERT", "UPDATE"},
+    ("petard_worker", "open_period"): {"SELECT", "INSERT", "UPDATE"},
     ("petard_worker", "migration"): {"SELECT"},
     ("petard_reader", "pool"): {"SELECT"},
     ("petard_reader", "pool_version"): {"SELECT"},
@@ -23,6 +24,7 @@ EXPECTED = {
     ("petard_reader", "rating"): {"SELECT"},
     ("petard_reader", "change"): {"SELECT"},
     ("petard_reader", "dead_letter"): {"SELECT"},
+    ("petard_reader", "open_period"): {"SELECT"},
     ("petard_reader", "migration"): {"SELECT"},
 }
 TABLES = sorted({table for _, table in EXPECTED})

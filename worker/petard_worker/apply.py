@@ -32,8 +32,8 @@ from petard_worker.batch import (
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import PlayerRecord, players_of
 from petard_worker.intake import Intake
-from petard_worker.known import KnownRecords
-from petard_worker.postgres import dead_letters, ledger, players, pools
+from petard_worker.known import NOWHERE, KnownRecords, Place
+from petard_worker.postgres import dead_letters, ledger, open_periods, players, pools
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import LockedPool, Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
@@ -59,9 +59,9 @@ class Taken(NamedTuple):
     applied: Applied
     outcomes: Sequence[bool] = ()
     """For the breaker."""
-    seq: int = -1
+    place: Place = NOWHERE
     records: Mapping[str, PlayerRecord] = NO_HISTORY.records
-    """Of the players it touched, at this seq of the pool."""
+    """Of the players it touched, at this place of the pool."""
 
 
 class PoolStoppedError(Exception):
@@ -105,7 +105,7 @@ def apply_batch(
         taken = take(connection, intake.pool, locked, arrivals, breaker, known)
         intake.read_ahead(limit, skip=len(arrivals))
     breaker.record(intake.pool, taken.outcomes)
-    known.learn(taken.seq, taken.records)
+    known.learn(taken.place, taken.records)
     trim(intake, [arrival.raw for arrival in arrivals])
     return taken.applied
 
@@ -183,8 +183,9 @@ def apply_arrivals(
     batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY)
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
-    records = known.at(pool.seq)
-    histories = [ask_history(connection, pool.name, part, records) for part in parts]
+    records = known.at(Place(pool.seq, pool.version))
+    ask = ask_history_with_periods if rules.period else ask_history
+    histories = [ask(connection, pool.name, part, records) for part in parts]
     for part, history in zip(parts, histories, strict=True):
         written = len(batch.entries)
         batch.history = history()
@@ -194,7 +195,7 @@ def apply_arrivals(
     breaker.check(pool.name, batch.outcomes)
     finish_batch(connection, pool, rules, batch)
     applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
-    return Taken(applied, batch.outcomes, batch.seq, batch.records)
+    return Taken(applied, batch.outcomes, Place(batch.seq, pool.version), batch.records)
 
 
 def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
@@ -220,6 +221,22 @@ def ask_history(
     return lambda: History(counted(), games(), found | records())
 
 
+def ask_history_with_periods(
+    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+) -> Callable[[], History]:
+    """Ask as `ask_history` does, and for the open rating periods of the players."""
+    history = ask_history(connection, pool, arrivals, known)
+    events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
+    names = {player for event in events for player in players_of(event)}
+    put_into = open_periods.ask_periods(connection, pool, names.difference(known))
+
+    def answer() -> History:
+        found = history()
+        return found._replace(records=put_into(dict(found.records)))
+
+    return answer
+
+
 def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry]) -> None:
     """Write ledger entries and the changes they made."""
     if entries:
@@ -234,6 +251,8 @@ def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Ba
         dead_letters.bury(connection, pool.name, letters)
     if batch.entries:
         players.save_records(connection, pool.name, batch.records, rules.bombs.cap)
+        if rules.period:
+            open_periods.save_periods(connection, pool.name, batch.records)
         pools.advance_pool(connection, pool.name, batch.seq, batch.newest)
 
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event, read_counted
+from petard_schema import (
+    DeadReason,
+    EventRefused,
+    GameEvent,
+    IgnoredReason,
+    PeriodClosed,
+    parse_event,
+    read_counted,
+)
 from petard_worker.fold import (
     PlayerChange,
     PlayerRecord,
@@ -20,6 +28,7 @@ from petard_worker.fold import (
     outcome_of,
     players_of,
 )
+from petard_worker.periods import first_day, period_closed
 from petard_worker.ratings.pool_rules import PoolRules
 
 MOST_PAIRS = 64_000
@@ -46,7 +55,7 @@ class Entry(NamedTuple):
     """A new ledger entry with what it did."""
 
     seq: int
-    event: GameEvent
+    event: GameEvent | PeriodClosed
     body: str
     verdict: Verdict
     late: bool
@@ -136,8 +145,15 @@ class Batch:
     outcomes: list[bool] = field(default_factory=list)
     """For every arrival that was not counted before: did it fail by our own exception?"""
     repeats: int = 0
+    period: int | None = None
+    """First day of the open rating period; None before the first game, and in pools without periods."""
     _bodies: dict[EventKey, str] = field(default_factory=dict)
     _games: dict[str, GameEvent] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the period that the newest rated event has opened."""
+        if self.rules.period and self.newest is not None:
+            self.period = first_day(self.newest, self.rules.period)
 
     def fold(self, arrivals: Iterable[Arrival]) -> None:
         """Take every arrival in order."""
@@ -164,10 +180,28 @@ class Batch:
             check_same_body(counted, arrival.raw)
             self.repeats += 1
             return
-        verdict = self.judge(event)
+        period = self.period_of(event)
+        verdict = self.judge(event, period)
+        if verdict.ignored is None:
+            self.open_period(period)
         self.accept(event, key, arrival.raw.decode(), verdict)
 
-    def judge(self, event: GameEvent) -> Verdict:
+    def period_of(self, event: GameEvent) -> int | None:
+        """Return the first day of the period that the event counts in: never one that is closed."""
+        if not self.rules.period:
+            return None
+        day = first_day(event.time, self.rules.period)
+        return day if self.period is None else max(day, self.period)
+
+    def open_period(self, period: int | None) -> None:
+        """Let the pool's games count in this period from now on; one that was open is closed by an entry."""
+        if period is not None and self.period is not None and period > self.period:
+            self.seq += 1
+            closed = period_closed(self.pool, self.seq, self.rules.period, self.period, period)
+            self.entries.append(Entry(self.seq, closed, closed.to_json().decode(), Verdict(None), late=False))
+        self.period = period
+
+    def judge(self, event: GameEvent, period: int | None) -> Verdict:
         """Return what the event does, or that its game has counted before."""
         counted = self.counted_game(event.data.game)
         if counted is not None:
@@ -176,7 +210,7 @@ class Batch:
             detail = f"game {event.data.game!r} has counted with another outcome, by event {counted.id!r}"
             raise EventRefused(DeadReason.CONFLICTING_GAME, detail)
         current = {player: self.record(player) for player in players_of(event)}
-        return fold_event(self.rules, current, event)
+        return fold_event(self.rules, current, event, period)
 
     def counted_game(self, game: str) -> GameEvent | None:
         """Return the event by which the game has counted, if it has."""

@@ -6,7 +6,7 @@ at a clock and never remembers anything: the caller carries the records from one
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from petard_schema import (
     DeadReason,
@@ -18,8 +18,16 @@ from petard_schema import (
     Side,
     UnrankedSide,
 )
+from petard_worker.periods import OpenPeriod, first_day, rate_in_period, season, start_of
 from petard_worker.ratings.pool_rules import PoolRules
-from petard_worker.ratings.system import Game, GameSide, GameUnsupportedError, PlayerState, Rated
+from petard_worker.ratings.system import (
+    Game,
+    GameSide,
+    GameUnsupportedError,
+    PeriodSystem,
+    PlayerState,
+    Rated,
+)
 
 SECONDS_PER_DAY = 86_400
 
@@ -40,6 +48,15 @@ class PlayerRecord(NamedTuple):
     peak: float
     last_played: datetime | None
     player_seq: int
+    period: OpenPeriod | None = None
+    """The last rating period the player has played in, where the pool has periods."""
+
+
+class When(NamedTuple):
+    """When a game is rated: its time, and the first day of the open rating period where the pool has them."""
+
+    time: datetime
+    period: int | None
 
 
 class PlayerChange(NamedTuple):
@@ -63,6 +80,8 @@ class Verdict(NamedTuple):
 
 
 Records = Mapping[str, PlayerRecord]
+Outcome = tuple[Rated, OpenPeriod | None]
+"""A player after a game, and the open rating period where the pool has them."""
 
 
 def new_record(rules: PoolRules) -> PlayerRecord:
@@ -76,80 +95,89 @@ def players_of(event: GameEvent) -> Iterable[str]:
     return (player for side in event.data.sides for player in side.players)
 
 
-def fold_event(rules: PoolRules, records: Records, event: GameEvent) -> Verdict:
+def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: int | None = None) -> Verdict:
     """Return what the event does, given the record of every player in it.
 
-    Raises EventRefused where the pool's system cannot rate such a game.
+    `period` is the first day of the open rating period, where the pool has them. Raises EventRefused where
+    the pool's system cannot rate such a game.
     """
     if not event.data.rated:
         return Verdict(IgnoredReason.UNRATED)
+    when = When(event.time, period)
     try:
         if isinstance(event, GameFinished):
-            return Verdict(None, finish(rules, records, event))
+            return Verdict(None, finish(rules, records, event, when))
         if event.data.fault == "server":
             return Verdict(IgnoredReason.SERVER_FAULT)
-        return Verdict(None, abandon(rules, records, event))
+        return Verdict(None, abandon(rules, records, event, when))
     except GameUnsupportedError as error:
         raise EventRefused(DeadReason.UNSUPPORTED_GAME, str(error)) from None
 
 
-def finish(rules: PoolRules, records: Records, event: GameFinished) -> list[PlayerChange]:
+def finish(rules: PoolRules, records: Records, event: GameFinished, when: When) -> list[PlayerChange]:
     """Rate a finished game: new ratings for all, one step off every bomb."""
     sides = event.data.sides
     game = Game(
-        [GameSide(states(records, side, event.time), side.rank, side.points, side.home) for side in sides],
+        [
+            GameSide(states(rules, records, side, when), side.rank, side.points, side.home, side.weights)
+            for side in sides
+        ],
         event.data.importance,
         event.data.decided_by,
+        event.data.knockout,
     )
-    rated = iter(rules.system.rate(game))
+    rated = iter(rate(rules, records, [side.players for side in sides], game, when))
     best, shared = best_rank([side.rank for side in sides])
     return [
-        played(rules, player, records[player], next(rated), event.time, best=side.rank == best, shared=shared)
+        played(rules, player, records[player], next(rated), when, best=side.rank == best, shared=shared)
         for side in sides
         for player in side.players
     ]
 
 
-def abandon(rules: PoolRules, records: Records, event: GameAbandoned) -> list[PlayerChange]:
+def abandon(rules: PoolRules, records: Records, event: GameAbandoned, when: When) -> list[PlayerChange]:
     """Count an abandon for everybody who left; those who stayed keep everything, or win (`award_win`)."""
-    changes = [left(rules, player, records[player], event.time) for player in event.data.abandoned_by]
+    changes = [left(rules, player, records[player], when) for player in event.data.abandoned_by]
     if rules.abandons.award_win:
-        changes.extend(award_win(rules, records, event))
+        changes.extend(award_win(rules, records, event, when))
     return changes
 
 
-def left(rules: PoolRules, player: str, before: PlayerRecord, time: datetime) -> PlayerChange:
+def left(rules: PoolRules, player: str, before: PlayerRecord, when: When) -> PlayerChange:
     """Add to the bomb of a player who left; punish by a loss against the lowest possible opponent."""
     bomb, punished = rules.bombs.abandon(before.bomb)
     counted = before._replace(bomb=bomb, abandons=before.abandons + 1, player_seq=before.player_seq + 1)
     if not punished:
         return PlayerChange(player, before, counted)
     phantom = GameSide((rules.system.lowest(),), 1)
-    loser = GameSide((state_at(before, time),), 2)
-    result = rules.system.rate(Game((loser, phantom)))[0]
+    loser = GameSide((state_at(rules, before, when),), 2)
+    game = Game((loser, phantom), decided_by="forfeit")
+    result, period = rate(rules, {player: before}, [[player]], game, when)[0]
     after = counted._replace(
         rating=result.rating,
         rd=result.rd,
         volatility=result.volatility,
         penalties=before.penalties + 1,
-        peak=max(before.peak, result.rating),
-        last_played=later(before.last_played, time),
+        peak=peak(before, result, period),
+        last_played=later(before.last_played, when.time),
+        period=period,
     )
-    return explained(player, before, after, result, time, penalty=True)
+    return explained(player, before, after, result, when.time, penalty=True)
 
 
-def award_win(rules: PoolRules, records: Records, event: GameAbandoned) -> list[PlayerChange]:
+def award_win(rules: PoolRules, records: Records, event: GameAbandoned, when: When) -> list[PlayerChange]:
     """Rate the sides nobody left as winners over the sides somebody left, and over nobody else."""
     leavers = set(event.data.abandoned_by)
     stayed = [side for side in event.data.sides if leavers.isdisjoint(side.players)]
     deserted = [side for side in event.data.sides if not leavers.isdisjoint(side.players)]
-    losers = [GameSide(states(records, side, event.time), 2) for side in deserted]
+    losers = [GameSide(states(rules, records, side, when), 2) for side in deserted]
     changes: list[PlayerChange] = []
     for side in stayed:
-        winners = GameSide(states(records, side, event.time), 1)
-        rated = rules.system.rate(Game((winners, *losers)))
+        winners = GameSide(states(rules, records, side, when), 1)
+        game = Game((winners, *losers), event.data.importance, decided_by="forfeit")
+        rated = rate(rules, records, [side.players], game, when)
         changes.extend(
-            played(rules, player, records[player], result, event.time, best=True, shared=False)
+            played(rules, player, records[player], result, when, best=True, shared=False)
             for player, result in zip(side.players, rated, strict=False)
         )
     return changes
@@ -159,13 +187,14 @@ def played(
     rules: PoolRules,
     player: str,
     before: PlayerRecord,
-    result: Rated,
-    time: datetime,
+    outcome: Outcome,
+    when: When,
     *,
     best: bool,
     shared: bool,
 ) -> PlayerChange:
     """Return a player's change by a game played to its end: best alone is a win, best shared a draw."""
+    result, period = outcome
     # By position: keywords would double the cost, and this is made twice for every game.
     after = PlayerRecord(
         result.rating,
@@ -178,11 +207,18 @@ def played(
         before.wins + (best and not shared),
         before.draws + (best and shared),
         before.losses + (not best),
-        max(before.peak, result.rating),
-        later(before.last_played, time),
+        peak(before, result, period),
+        later(before.last_played, when.time),
         before.player_seq + 1,
+        period,
     )
-    return explained(player, before, after, result, time, penalty=False)
+    return explained(player, before, after, result, when.time, penalty=False)
+
+
+def peak(before: PlayerRecord, result: Rated, period: OpenPeriod | None) -> float:
+    """Return the player's highest rating; a running one is none until its period has closed."""
+    peak = before.peak if period is None or period.start.peak is None else period.start.peak
+    return max(peak, result.rating)
 
 
 def explained(
@@ -193,16 +229,63 @@ def explained(
     return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, penalty, late)
 
 
-def states(records: Records, side: Side | UnrankedSide, time: datetime) -> list[PlayerState]:
-    """Return the players of a side as the rating system sees them at the time of the game."""
-    return [state_at(records[player], time) for player in side.players]
+def rate(
+    rules: PoolRules, records: Records, sides: Iterable[Sequence[str]], game: Game, when: When
+) -> Sequence[Outcome]:
+    """Return what the game makes of the players of its first sides, whose names are given."""
+    if when.period is None:
+        return [(rated, None) for rated in rules.system.rate(game)]
+    system = cast("PeriodSystem", rules.system)
+    players = (
+        (records[name], state)
+        for names, side in zip(sides, game.sides, strict=False)
+        for name, state in zip(names, side.players, strict=True)
+    )
+    return [
+        rate_in_period(system, when.period, record.period, state, results)
+        for (record, state), results in zip(players, system.results(game), strict=False)
+    ]
 
 
-def state_at(record: PlayerRecord, time: datetime) -> PlayerState:
-    """Return the player as the rating system sees them; a late event lets nothing age."""
-    last = record.last_played
-    days = 0.0 if last is None or time <= last else (time - last).total_seconds() / SECONDS_PER_DAY
-    return PlayerState(record.rating, record.rd, record.volatility, record.games, record.peak, days)
+def states(rules: PoolRules, records: Records, side: Side | UnrankedSide, when: When) -> list[PlayerState]:
+    """Return the players of a side as the rating system sees them."""
+    return [state_at(rules, records[player], when) for player in side.players]
+
+
+def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
+    """Return the player as the rating system sees them: at the time of the game, or as its period began.
+
+    A late event lets nothing age, and is of no new season.
+    """
+    if when.period is not None and record.period is not None and record.period.day == when.period:
+        return record.period.start
+    days, new_season = elapsed(rules, record.last_played, when)
+    return PlayerState(
+        record.rating,
+        record.rd,
+        record.volatility,
+        record.games,
+        record.peak,
+        days,
+        record.wins,
+        record.draws,
+        new_season,
+    )
+
+
+def elapsed(rules: PoolRules, last: datetime | None, when: When) -> tuple[float, bool]:
+    """Return the days since the player's last rated event, and whether a season has started since."""
+    time, period = when
+    if last is None or (period is None and time <= last):
+        return 0.0, False
+    if period is None:
+        days = (time - last).total_seconds() / SECONDS_PER_DAY
+    else:
+        # Counted in whole periods, so that no game of a period differs from another.
+        time = start_of(period)
+        days = float(max(period - first_day(last, rules.period), 0))
+    month = rules.season_month
+    return days, month > 0 and season(time, month) > season(last, month)
 
 
 def later(last: datetime | None, time: datetime) -> datetime:
@@ -229,10 +312,11 @@ def outcome_of(event: GameEvent) -> tuple[object, ...]:
             None if side.rank is None else order.index(side.rank),
             side.points,
             bool(side.home),
+            None if side.weights is None else frozenset(zip(side.players, side.weights, strict=True)),
         )
         for side in data.sides
     )
     if isinstance(event, GameFinished):
-        return (event.type, data.rated, sides, event.data.decided_by, data.importance)
+        return (event.type, data.rated, sides, event.data.decided_by, data.importance, event.data.knockout)
     leavers = frozenset(event.data.abandoned_by)
     return (event.type, data.rated, sides, leavers, event.data.fault, data.importance)

@@ -1,37 +1,49 @@
 """What a drain knows of its players from the batch before, so that it need not ask again."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from petard_worker.fold import PlayerRecord
 
 MOST_PLAYERS = 100_000
 
 
+class Place(NamedTuple):
+    """How far a pool has come: its seq, and the version of its parameters."""
+
+    seq: int
+    version: int
+
+
+NOWHERE = Place(-1, -1)
+
+
 class KnownRecords:
     """Records as the last batch of this drain left them in Postgres.
 
     Good as long as nobody else has written to the pool, and its seq tells: whoever changes a rating takes the
-    next seq, under the pool's lock.
+    next seq, under the pool's lock. Good for one version of the pool's parameters only: they say what is read
+    of a player.
     """
 
     def __init__(self) -> None:
-        self._seq = -1
+        self._left_at = NOWHERE
         self._records: dict[str, PlayerRecord] = {}
 
-    def at(self, seq: int) -> Mapping[str, PlayerRecord]:
-        """Return the records if they are those of a pool at this seq; else forget them, and know nobody."""
-        if seq != self._seq:
+    def at(self, place: Place) -> Mapping[str, PlayerRecord]:
+        """Return the records if they are those of a pool at this place; else forget them, and know nobody."""
+        if place != self._left_at:
             self.forget()
         return self._records
 
-    def learn(self, seq: int, records: Mapping[str, PlayerRecord]) -> None:
-        """Take over what a committed batch left, at the seq it left the pool at."""
+    def learn(self, place: Place, records: Mapping[str, PlayerRecord]) -> None:
+        """Take over what a committed batch left, at the place it left the pool at."""
         if len(self._records) > MOST_PLAYERS:
             self._records.clear()
         self._records.update(records)
-        self._seq = seq
+        self._left_at = place
 
     def forget(self) -> None:
         """Know nobody: something failed, or somebody else has written."""
-        self._seq = -1
+        self._left_at = NOWHERE
         self._records.clear()

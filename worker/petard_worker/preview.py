@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from petard_worker.fold import PlayerRecord, new_record, state_at
+from petard_worker.fold import PlayerRecord, When, new_record, rate, state_at
+from petard_worker.periods import first_day
 from petard_worker.postgres.boards import find_record
 from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.open_periods import ask_periods
 from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 from petard_worker.ratings.system import Game, GameSide
@@ -28,32 +30,34 @@ class Preview(NamedTuple):
     outlooks: list[Outlook]
 
 
+FIRST, SECOND = "first", "second"
 RESULTS = {"win": (1, 2), "draw": (1, 1), "loss": (2, 1)}
 
 
 def find_preview(connection: Connection, pool: Pool, first: str, second: str, now: datetime) -> Preview:
     """Return what a game between two players of the pool, ending now, would do."""
     rules = pool_rules(pool.system, pool.parameters)
-    one, other = (find_record(connection, pool.name, player) for player in (first, second))
-    return preview(rules, one, other, now)
+    found = {player: find_record(connection, pool.name, player) for player in (first, second)}
+    records = {player: record for player, record in found.items() if record is not None}
+    if rules.period:
+        records = ask_periods(connection, pool.name, records)(records)
+    return preview(rules, records.get(first), records.get(second), now)
 
 
 def preview(
     rules: PoolRules, first: PlayerRecord | None, second: PlayerRecord | None, now: datetime
 ) -> Preview:
     """Return what a game between the two, ending now, would do; None is a player the pool does not know."""
-    records = (first or new_record(rules), second or new_record(rules))
-    a, b = (state_at(record, now) for record in records)
+    records = {FIRST: first or new_record(rules), SECOND: second or new_record(rules)}
+    when = When(now, first_day(now, rules.period) if rules.period else None)
+    a, b = (state_at(rules, record, when) for record in records.values())
     outlooks = []
     for result, (rank_a, rank_b) in RESULTS.items():
-        rated = rules.system.rate(Game((GameSide((a,), rank_a), GameSide((b,), rank_b))))
-        outlooks.append(
-            Outlook(
-                result,
-                rated[0].rating,
-                rated[0].rating - a.rating,
-                rated[1].rating,
-                rated[1].rating - b.rating,
-            )
+        # As a forfeit: the result counts, and no margin, which nobody knows yet.
+        game = Game((GameSide((a,), rank_a), GameSide((b,), rank_b)), decided_by="forfeit")
+        (one, _), (other, _) = rate(rules, records, [[FIRST], [SECOND]], game, when)
+        change, counter_change = (
+            rated.rating - record.rating for rated, record in zip((one, other), records.values(), strict=True)
         )
+        outlooks.append(Outlook(result, one.rating, change, other.rating, counter_change))
     return Preview(rules.system.expected(a, b), outlooks)

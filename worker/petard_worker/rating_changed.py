@@ -6,11 +6,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from petard_schema.envelope import read_traceparent
+from petard_schema.names import OWN_SOURCE
 from petard_schema.times import format_time
 from petard_worker.postgres.outbox import OutboxChange, OutboxEntry
 
 EVENT_TYPE = "petard.rating.changed.v1"
-SOURCE = "/petard"
 
 
 def render(pool: str, epoch: int, entries: list[OutboxEntry], changes: list[OutboxChange]) -> Iterator[str]:
@@ -53,7 +53,7 @@ def rating_changed(
     message = {
         "specversion": "1.0",
         "id": f"{pool}/{epoch}-{entry.seq}",
-        "source": SOURCE,
+        "source": OWN_SOURCE,
         "type": EVENT_TYPE,
         "subject": pool,
         "time": format_time(entry.received),

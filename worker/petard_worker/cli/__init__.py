@@ -16,5 +16,8 @@ def main() -> None:
     from petard_worker.cli.app import app  # noqa: PLC0415
     from petard_worker.cli.errors import plain_errors  # noqa: PLC0415
 
+    # Names of every script stand in tables; a terminal that cannot show one shows its code point.
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with plain_errors():
         app()

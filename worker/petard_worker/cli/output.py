@@ -32,8 +32,9 @@ talk_console = Console(stderr=True, highlight=False)
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, times as RFC 3339."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=plain) + "\n")
+    """Print a value as JSON, times as RFC 3339; escaped where stdout cannot carry every name."""
+    ascii_only = sys.stdout.encoding.lower() not in {"utf-8", "utf8"}
+    sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only, default=plain) + "\n")
 
 
 def plain(value: object) -> object:

@@ -1,20 +1,21 @@
 """`petard pool …`: make pools, look at them, change how they rate and how they are shown."""
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Annotated
+from dataclasses import Field, fields
+from typing import Annotated, Any, cast
 
 import typer
 
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, talk
+from petard_worker.cli.pool_stats import stats
 from petard_worker.cli.servers import no_pool, reading, require_pool, writing
 from petard_worker.pool_changes import PoolChange, change_pool, make_pool
 from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
 from petard_worker.postgres.pools import Pool
 from petard_worker.postgres.pools import list_pools as all_pools
 from petard_worker.ratings.parameters import Limits, ParameterValue, describe
-from petard_worker.ratings.pool_rules import pool_rules
+from petard_worker.ratings.pool_rules import SYSTEMS, pool_rules
 
 app = typer.Typer(no_args_is_help=True, help="Make pools and set how they rate.")
 
@@ -31,12 +32,12 @@ SettingOption = Annotated[
 @app.command()
 def create(
     name: str,
-    system: Annotated[str, typer.Option(help="The rating system.")] = "glicko",
+    system: Annotated[str, typer.Option(help=f"The rating system: {', '.join(SYSTEMS)}.")] = "glicko",
     param: ParamOption = None,
     setting: SettingOption = None,
     exist_ok: Annotated[bool, typer.Option("--exist-ok", help="Do nothing if it exists.")] = False,
 ) -> None:
-    """Create a pool. Parameters left out have their defaults; `petard pool show` lists them."""
+    """Create a pool. Parameters left out have their defaults; `petard pool systems` lists them all."""
     parameters, settings = pairs(param), pairs(setting)
     with writing() as connection:
         made = make_pool(connection, name, system, parameters, settings)
@@ -55,6 +56,35 @@ def list_pools(json: JsonOption = False) -> None:
     else:
         columns = ("pool", "system", "version", "entries", "epoch", "stopped")
         print_table(columns, ((p.name, p.system, p.version, p.seq, p.epoch, p.stopped) for p in pools))
+
+
+@app.command()
+def systems(
+    name: Annotated[str | None, typer.Argument(help="Only this system.")] = None, json: JsonOption = False
+) -> None:
+    """List the rating systems with their parameters: what they mean, may be, and are if left out."""
+    if name is not None and name not in SYSTEMS:
+        raise CommandFailed(f"no system {name!r}; there are {', '.join(SYSTEMS)}", USAGE)
+    chosen = [name] if name is not None else list(SYSTEMS)
+    if json:
+        print_json([described(system) for system in chosen])
+        return
+    for system in chosen:
+        print_table((system, SYSTEMS[system].citation), [])
+        rows = ((f.name, str(f.default), explain_parameter(f)) for f in fields(cast("Any", SYSTEMS[system])))
+        print_table(("parameter", "default", ""), rows)
+
+
+def described(system: str) -> dict[str, object]:
+    """Return a rating system as it is told to programs."""
+    return {
+        "system": system,
+        "citation": SYSTEMS[system].citation,
+        "parameters": {
+            declared.name: {"default": declared.default, "meaning": explain_parameter(declared)}
+            for declared in fields(cast("Any", SYSTEMS[system]))
+        },
+    }
 
 
 @app.command()
@@ -100,6 +130,9 @@ def set_pool(
         talk(f"{name}: resumed")
 
 
+app.command()(stats)
+
+
 def pairs(given: Iterable[str] | None) -> dict[str, ParameterValue]:
     """Return K=V options as a mapping; the values are checked where they are used."""
     found: dict[str, ParameterValue] = {}
@@ -116,6 +149,7 @@ def summary(pool: Pool) -> dict[str, object]:
     return {
         "pool": pool.name,
         "system": pool.system,
+        "citation": SYSTEMS[pool.system].citation if pool.system in SYSTEMS else None,
         "version": pool.version,
         "seq": pool.seq,
         "epoch": pool.epoch,
@@ -128,6 +162,11 @@ def summary(pool: Pool) -> dict[str, object]:
 def meaning(pool: Pool, parameter: str) -> str:
     """Return what a parameter of the pool means and may be."""
     for declared in pool_rules(pool.system, pool.parameters).declared(parameter):
-        limits: Limits = declared.metadata["limits"]
-        return f"{limits.meaning} ({describe(declared)})"
+        return explain_parameter(declared)
     return ""
+
+
+def explain_parameter(declared: Field[Any]) -> str:
+    """Return what a parameter means and may be."""
+    limits: Limits = declared.metadata["limits"]
+    return f"{limits.meaning} ({describe(declared)})"

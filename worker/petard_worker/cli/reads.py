@@ -103,10 +103,12 @@ def present_facts(pool: str, name: str, standing: Standing | None) -> dict[str, 
     if standing is None:
         raise CommandFailed(f"the pool {pool!r} knows no player {name!r}")
     rank, percentile = standing.place or (None, None)
+    record = standing.record._asdict()
+    del record["period"]  # how the service works out a rating, not where somebody stands
     return {
         "pool": pool,
         "player": name,
-        **standing.record._asdict(),
+        **record,
         "rank": rank,
         "percentile": percentile,
     }

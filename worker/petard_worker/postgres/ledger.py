@@ -7,6 +7,7 @@ join it reads the whole pool while the table has no statistics, and a new pool g
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
+from petard_schema import PeriodClosed
 from petard_worker.batch import Entry, EventKey
 from petard_worker.postgres.columns import booleans, int8s, texts, timestamps
 from petard_worker.postgres.connect import Connection
@@ -51,7 +52,8 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
         INSERT INTO petard.ledger
             (pool, version, seq, source, event_id, type, game, time, outcome, reason, counts, late, body)
         SELECT %(pool)s, %(version)s, seq, source, event_id, type, game, time,
-               CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason, reason IS NULL, late,
+               CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason,
+               reason IS NULL AND game IS NOT NULL, late,
                body::json
         FROM unnest(
             %(seq)b::bigint[], %(source)b::text[], %(event_id)b::text[], %(type)b::text[], %(game)b::text[],
@@ -65,10 +67,15 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
         "source": texts(entry.event.source for entry in entries),
         "event_id": texts(entry.event.id for entry in entries),
         "type": texts(entry.event.type for entry in entries),
-        "game": texts(entry.event.data.game for entry in entries),
+        "game": texts(game_of(entry) for entry in entries),
         "time": timestamps(entry.event.time for entry in entries),
         "reason": texts(entry.verdict.ignored for entry in entries),
         "late": booleans(entry.late for entry in entries),
         "body": texts(entry.body for entry in entries),
     }
     connection.execute(sql, values)
+
+
+def game_of(entry: Entry) -> str | None:
+    """Return the game that the entry reports; the end of a period reports none."""
+    return None if isinstance(entry.event, PeriodClosed) else entry.event.data.game

@@ -62,7 +62,8 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
             last_played = excluded.last_played, player_seq = excluded.player_seq
     """
     values = {"pool": pool, "cap": cap, "player": texts(records)}
-    connection.execute(sql, values | columns(RECORD_COLUMNS, list(records.values())))
+    rows = [record[: len(RECORD_COLUMNS)] for record in records.values()]
+    connection.execute(sql, values | columns(RECORD_COLUMNS, rows))
 
 
 def append_changes(connection: Connection, pool: str, changes: Sequence[NumberedChange]) -> None:

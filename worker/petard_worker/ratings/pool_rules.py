@@ -5,11 +5,18 @@ from dataclasses import Field, asdict, dataclass, field, fields
 from typing import Any, cast
 
 from petard_worker.ratings.bombs import BombRules
+from petard_worker.ratings.elo import Elo
+from petard_worker.ratings.fifa import Fifa
 from petard_worker.ratings.glicko import Glicko
+from petard_worker.ratings.glicko2 import Glicko2
 from petard_worker.ratings.parameters import BadParameterError, ParameterValue, build, switch
 from petard_worker.ratings.system import RatingSystem
+from petard_worker.ratings.weng_lin import WengLin
+from petard_worker.ratings.world_rugby import WorldRugby
 
-SYSTEMS: dict[str, type[RatingSystem]] = {system.name: system for system in (Glicko,)}
+SYSTEMS: dict[str, type[RatingSystem]] = {
+    system.name: system for system in (Glicko, Glicko2, Elo, Fifa, WorldRugby, WengLin)
+}
 BOMB_PREFIX = "bomb_"
 
 
@@ -27,6 +34,16 @@ class PoolRules:
     system: RatingSystem = field(default_factory=Glicko)
     bombs: BombRules = field(default_factory=BombRules)
     abandons: AbandonRules = field(default_factory=AbandonRules)
+
+    @property
+    def period(self) -> int:
+        """Return how many days a rating period lasts; 0 where every game is rated on its own."""
+        return getattr(self.system, "period", 0)
+
+    @property
+    def season_month(self) -> int:
+        """Return the month in which a season starts; 0 where there are no seasons."""
+        return getattr(self.system, "season_month", 0)
 
     def declared(self, parameter: str) -> Iterator[Field[Any]]:
         """Yield the declaration of a parameter given by its public name, if there is one."""

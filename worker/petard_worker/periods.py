@@ -1,0 +1,82 @@
+"""Rating periods and seasons: to which of them a game belongs, and what a player has done in an open one.
+
+With a period of so many days all its games are simultaneous: everybody is rated from where they stood at its
+start, after each game anew, by exact sums, so that the order of the games does not matter. Days are counted
+from 1970-01-01 in UTC. A period is closed by a ledger entry, written before the first rated game of a later
+one: what was running until then is final. So a replay of the ledger needs no clock.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from petard_schema import ClosedPeriod, PeriodClosed
+from petard_worker.ratings.exact_sums import Partials, add_terms, totals
+from petard_worker.ratings.system import PeriodSystem, PlayerState, Rated, Terms, sum_terms
+
+FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+YEAR_1 = (datetime(1, 1, 1, tzinfo=UTC) - FIRST).days
+
+
+class OpenPeriod(NamedTuple):
+    """What a player has done in the period that began on `day`, counted from 1970-01-01."""
+
+    day: int
+    start: PlayerState
+    sums: tuple[Partials, ...]
+
+
+def first_day(time: datetime, days: int) -> int:
+    """Return the first day of the period of `days` that the time lies in, counted from 1970-01-01."""
+    day = (time - FIRST).days
+    return day - day % days
+
+
+def start_of(day: int) -> datetime:
+    """Return the moment at which the day begins; the first period of all may have begun before the year 1."""
+    return FIRST + timedelta(days=max(day, YEAR_1))
+
+
+def season(time: datetime, first_month: int) -> int:
+    """Return the year in which the season that the time lies in has started."""
+    utc = time.astimezone(UTC)
+    return utc.year if utc.month >= first_month else utc.year - 1
+
+
+def rate_in_period(
+    system: PeriodSystem, day: int, before: OpenPeriod | None, start: PlayerState, results: Sequence[Terms]
+) -> tuple[Rated, OpenPeriod]:
+    """Return the player after one more game of the period, rated with all the games before in it.
+
+    The scores are those of this game alone; everything else is what the whole period comes to so far.
+    """
+    game = sum_terms(results)
+    sums = before.sums if before is not None and before.day == day else ((),) * len(game)
+    for terms in results:
+        sums = add_terms(sums, terms)
+    running = system.rate_period(start, totals(sums))
+    alone = system.rate_period(start, game)
+    return running._replace(expected=alone.expected, actual=alone.actual), OpenPeriod(day, start, sums)
+
+
+def period_closed(pool: str, seq: int, days: int, day: int, next_day: int) -> PeriodClosed:
+    """Return ledger entry `seq`, by which the period that began on `day` ends."""
+    return PeriodClosed(
+        id=f"{pool}/period-closed/{seq}",
+        time=start_of(next_day),
+        data=ClosedPeriod(
+            pool=pool, days=days, first_day=start_of(day).date(), next_first_day=start_of(next_day).date()
+        ),
+    )
+
+
+def to_text(period: OpenPeriod) -> str:
+    """Return the open period as JSON, from which `from_text` makes the very same bits."""
+    return json.dumps(period, separators=(",", ":"))
+
+
+def from_text(text: str) -> OpenPeriod:
+    """Return the open period in the text."""
+    day, start, sums = json.loads(text)
+    return OpenPeriod(day, PlayerState(*start), tuple(tuple(partials) for partials in sums))
