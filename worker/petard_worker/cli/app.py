@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli import dead, events, local, pools, reads, roles, schema_files
+from petard_worker.cli import dead, elo, events, local, pools, rate, reads, roles, schema_files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,6 +14,7 @@ app = typer.Typer(
 )
 
 TRY, RUN, BRING, LOOK, REPAIR = "Try it", "Run it", "Bring events", "Look", "Repair"
+CALCULATE = "Calculate (no servers)"
 
 app.command(rich_help_panel=TRY)(local.demo)
 app.command(rich_help_panel=TRY)(local.up)
@@ -31,6 +32,8 @@ app.command(rich_help_panel=LOOK)(reads.leaderboard)
 app.command(rich_help_panel=LOOK)(reads.event)
 app.command(rich_help_panel=LOOK)(reads.preview)
 app.add_typer(dead.app, name="dead", rich_help_panel=REPAIR)
+app.command(rich_help_panel=CALCULATE)(rate.rate)
+app.add_typer(elo.app, name="elo", rich_help_panel=CALCULATE)
 
 
 def print_version(wanted: bool) -> None:

@@ -1,0 +1,30 @@
+"""`petard elo …`: the calculator, without servers."""
+
+import io
+import sys
+
+import typer
+
+from petard_worker.cli.elo import change, cite, expected, field, percentile, performance, table, tournament
+
+app = typer.Typer(no_args_is_help=True)
+
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+"""-50 is a rating here and no option."""
+
+app.command(context_settings=NEGATIVE_NUMBERS)(expected.expected)
+app.command(context_settings=NEGATIVE_NUMBERS)(change.change)
+app.command(context_settings=NEGATIVE_NUMBERS)(performance.performance)
+app.command(context_settings=NEGATIVE_NUMBERS)(tournament.tournament)
+app.command(context_settings=NEGATIVE_NUMBERS)(percentile.percentile)
+app.command()(table.table)
+app.command("simulate-field")(field.simulate_field)
+app.command()(cite.cite)
+
+
+@app.callback()
+def calculator() -> None:
+    """Calculate with Elo ratings: expected scores, changes, performances, tournaments. No servers."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.encoding.lower().startswith("utf"):
+        # A name in a source must not end a command on a terminal that cannot show its letters.
+        sys.stdout.reconfigure(errors="replace")

@@ -1,0 +1,65 @@
+"""What several commands of the calculator take, and how it is read."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from petard_worker.cli.errors import USAGE, CommandFailed
+from petard_worker.import_games.rows import without_bom
+from petard_worker.ratings.calculator import CalculatorInputError
+
+RatingArgument = Annotated[str, typer.Argument(metavar="RATING")]
+OpponentArgument = Annotated[str, typer.Argument(metavar="OPPONENT")]
+KOption = Annotated[
+    str,
+    typer.Option(
+        "--k",
+        metavar="auto|fide|calculator|N",
+        help="K: by FIDE's rule (auto is the same), by that of many online calculators, or a number.",
+    ),
+]
+GamesOption = Annotated[
+    int | None, typer.Option("--games", help="Games rated before, for FIDE's K.", show_default="30 or more")
+]
+AgeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--age", help="Age at the end of the calendar year, for FIDE's K.", show_default="a grown-up"
+    ),
+]
+PeakOption = Annotated[
+    str | None,
+    typer.Option(
+        "--peak", metavar="RATING", help="Highest rating so far, for FIDE's K.", show_default="the rating"
+    ),
+]
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn what the calculator refuses into a usage error."""
+    try:
+        yield
+    except CalculatorInputError as refused:
+        raise CommandFailed(str(refused), USAGE) from None
+
+
+def read_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file with the numbers of their lines; - is standard input."""
+    source = nullcontext(sys.stdin) if file == Path("-") else file.open(encoding="utf-8", newline="")
+    with source as lines:
+        rows = csv.reader(without_bom(lines), strict=True)
+        try:
+            for row in rows:
+                yield rows.line_num, row
+        except csv.Error as error:
+            raise CommandFailed(f"line {rows.line_num} of {file} is no CSV: {error}", USAGE) from None
+        except UnicodeDecodeError:
+            raise CommandFailed(
+                f"{file} is not UTF-8 text, after line {rows.line_num}: save it as UTF-8", USAGE
+            ) from None

@@ -1,0 +1,90 @@
+"""`petard elo change`."""
+
+from typing import Annotated
+
+import typer
+
+from petard_worker.cli.elo.arguments import (
+    AgeOption,
+    GamesOption,
+    KOption,
+    OpponentArgument,
+    PeakOption,
+    RatingArgument,
+    usage_errors,
+)
+from petard_worker.cli.elo.facts import as_facts, note, percent, points, rating
+from petard_worker.cli.elo.performance import performance_rows
+from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.ratings.calculator import (
+    RESULTS,
+    Change,
+    Moves,
+    read_k,
+    read_rating,
+    read_score,
+)
+from petard_worker.ratings.calculator import change as change_of
+
+UNKNOWN = "what the opponent's rating does depends on the opponent's own K: --opponent-k"
+
+
+def change(
+    me: RatingArgument,
+    opponent: OpponentArgument,
+    result: Annotated[str, typer.Argument(metavar="win|draw|loss", help="Also w, d, l, 1, 0.5, 1/2, ½, 0.")],
+    k: KOption = "auto",
+    games: GamesOption = None,
+    age: AgeOption = None,
+    peak: PeakOption = None,
+    opponent_k: Annotated[
+        str | None,
+        typer.Option(metavar="auto|fide|calculator|N", help="The opponent's K, to show that change too."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what one game does to a rating: expected score, change, new rating, K and why, performance.
+
+    By two formulas: plain, R + K (S - E) with the logistic E; and FIDE's, where the difference of ratings
+    counts at most 400 (the true one from 2650 on), E is from table 8.1.2, and a period's change is rounded.
+
+    Example: petard elo change 1200 1800 win --k 40
+    """
+    with usage_errors():
+        choice = read_k(k, games, age, None if peak is None else read_rating(peak, "the highest rating"))
+        found = change_of(
+            read_rating(me),
+            read_rating(opponent, "the opponent's rating"),
+            read_score(result),
+            choice,
+            None if opponent_k is None else read_k(opponent_k),
+        )
+    if json:
+        print_json(as_facts(found))
+    else:
+        show(found)
+
+
+def show(found: Change) -> None:
+    """Print what became of the player, and of the opponent if that is known."""
+    print_table(("player", "plain (logistic)", "FIDE"), move_rows(found.player, found.opponent_rating))
+    if found.opponent is not None:
+        print_table(("opponent", "plain (logistic)", "FIDE"), move_rows(found.opponent, found.player.rating))
+    print_table(("performance in this game", "rating", "by"), performance_rows(found.performance))
+    if found.opponent is None:
+        note(UNKNOWN)
+
+
+def move_rows(moves: Moves, opponent: float) -> list[tuple[str, str, str]]:
+    """Return the lines about one of the two."""
+    plain, fide = moves.plain, moves.fide
+    against = f"{rating(moves.rating)} against {rating(opponent)}: {RESULTS[moves.score]}"
+    return [
+        ("game", against, against),
+        ("expected score", percent(plain.expected), percent(fide.expected)),
+        ("K", moves.k.why, moves.k.why),
+        ("change", points(plain.change), points(fide.change)),
+        ("new rating", rating(plain.new), rating(fide.new)),
+        ("rounded", rating(plain.rounded), rating(fide.rounded)),
+        *([("assumed", moves.assumed, moves.assumed)] if moves.assumed else []),
+    ]

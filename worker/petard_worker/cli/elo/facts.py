@@ -1,0 +1,36 @@
+"""How results of the calculator are written: as facts for programs, as words for people."""
+
+from petard_worker.cli.output import talk
+
+
+def as_facts(value: object) -> object:
+    """Return a result for JSON: what has names as an object, what follows each other as a list."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: as_facts(part) for name, part in value._asdict().items()}
+    if isinstance(value, (tuple, list)):
+        return [as_facts(part) for part in value]
+    return value
+
+
+def rating(value: float) -> str:
+    """Return a rating as people read it: with hundredths where it has any."""
+    return f"{value:.2f}".removesuffix(".00")
+
+
+def points(change: float) -> str:
+    """Return a change with its sign."""
+    return f"{change:+.2f}"
+
+
+def percent(share: float) -> str:
+    """Return a share from 0 to 1 in per cent; what is not quite 0 or 1 does not look it."""
+    if 0 < share < 0.0001:
+        return "< 0.01 %"
+    if 0.9999 < share < 1:
+        return "> 99.99 %"
+    return f"{100 * share:.2f} %"
+
+
+def note(message: str) -> None:
+    """Say what the reader of a result should know."""
+    talk(f"note: {message}")

@@ -1,0 +1,75 @@
+"""`petard elo performance`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from petard_worker.cli.elo.arguments import read_rows, usage_errors
+from petard_worker.cli.elo.facts import as_facts, rating
+from petard_worker.cli.errors import USAGE, CommandFailed
+from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.ratings.calculator import Performance, Result, read_game, read_games
+from petard_worker.ratings.calculator import performance as performance_of
+from petard_worker.ratings.calculator.performance import EXACT_FORMULA, FIDE_FORMULA, LINEAR_FORMULA
+
+NOT_DEFINED = "none"
+
+
+def performance(
+    games: Annotated[
+        list[str] | None, typer.Argument(metavar="[OPPONENT:RESULT]...", help="Such as 1800:win 1650:draw.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Games from a file: opponent,result a line; - is stdin.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show which rating the results of some games are worth, by three definitions.
+
+    linear: mean of the opponents + 400 (W - L) / N. FIDE: mean + dp of table 8.1.1, where all won or all lost
+    is 800 away notionally. exact: the rating whose logistic expected score equals the points; where all games
+    are won or lost there is none.
+
+    Example: petard elo performance 1800:win 1650:draw 1700:loss
+    """
+    with usage_errors():
+        found = performance_of(chosen_games(games, csv))
+    if json:
+        print_json(as_facts(found))
+        return
+    record = found.record
+    print_table(
+        ("games", "won", "drawn", "lost", "points", "mean opponent"),
+        [
+            (
+                record.games,
+                record.wins,
+                record.draws,
+                record.losses,
+                f"{record.points:g}",
+                rating(found.average_opponent),
+            )
+        ],
+    )
+    print_table(("performance", "rating", "by"), performance_rows(found))
+
+
+def chosen_games(games: list[str] | None, csv: Path | None) -> list[Result]:
+    """Return the games of the arguments or of the file."""
+    if bool(games) == (csv is not None):
+        raise CommandFailed("name games as OPPONENT:RESULT, or a file of them with --csv", USAGE)
+    if csv is not None:
+        return [game.result for game in read_games(read_rows(csv))]
+    return [read_game(game) for game in games or ()]
+
+
+def performance_rows(found: Performance) -> list[tuple[str, str, str]]:
+    """Return the lines about all three definitions."""
+    exact = NOT_DEFINED if found.exact is None else rating(found.exact)
+    notionally = "" if found.fide_note is None else " notionally"
+    return [
+        ("linear", rating(found.linear), LINEAR_FORMULA),
+        ("FIDE", rating(found.fide), f"{FIDE_FORMULA}: p = {found.p:.2f}, dp = {found.dp:+d}{notionally}"),
+        ("exact", exact, found.exact_note or EXACT_FORMULA),
+    ]

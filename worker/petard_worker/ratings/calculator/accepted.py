@@ -1,0 +1,115 @@
+"""What the calculator accepts: ratings, results, K and counts, from numbers or from text.
+
+Everything refused is refused in one way, CalculatorInputError, whose message names the value and what was
+expected. So no other file here ever sees a number that is not finite.
+"""
+
+from typing import NamedTuple
+
+from petard_worker.ratings.parameters import as_number
+
+LOWEST_RATING, HIGHEST_RATING = -10_000, 10_000
+"""Those of the pools: what a pool can hold, the calculator can calculate with."""
+HIGHEST_K = 1_000
+MOST_GAMES = 1_000_000
+OLDEST = 150
+LONGEST_SHOWN = 40
+
+SCORES = {
+    **dict.fromkeys(("win", "w", "1", "1.0"), 1.0),
+    **dict.fromkeys(("draw", "d", "0.5", ".5", "1/2", "½"), 0.5),
+    **dict.fromkeys(("loss", "l", "0", "0.0"), 0.0),
+}
+RESULTS = {1.0: "win", 0.5: "draw", 0.0: "loss"}
+
+
+class CalculatorInputError(ValueError):
+    """Something the calculator cannot calculate with; the message says which value and what was expected."""
+
+
+class Result(NamedTuple):
+    """A game that was played: the opponent's rating, and 1 for a win, 0.5 for a draw, 0 for a loss."""
+
+    opponent: float
+    score: float
+
+
+def check_rating(value: float, what: str = "rating") -> float:
+    """Return the rating if it is finite and in range."""
+    return check_range(value, LOWEST_RATING, HIGHEST_RATING, what)
+
+
+def check_k(value: float) -> float:
+    """Return K if it is above 0 and in range."""
+    if value > 0:
+        return check_range(value, 0, HIGHEST_K, "K")
+    raise CalculatorInputError(f"K is {value!r}, but must be a number above 0 and at most {HIGHEST_K}")
+
+
+def check_count(value: int, lowest: int, highest: int, what: str) -> int:
+    """Return a whole number if it is in range."""
+    if isinstance(value, int) and lowest <= value <= highest:
+        return value
+    raise CalculatorInputError(f"{what} is {value!r}, but must be a whole number from {lowest} to {highest}")
+
+
+def check_range(value: float, lowest: float, highest: float, what: str) -> float:
+    """Return the number if it is finite and in range."""
+    if lowest <= value <= highest:  # neither infinities nor nan are
+        return value
+    raise CalculatorInputError(f"{what} is {value!r}, but must be a number from {lowest:g} to {highest:g}")
+
+
+def check_score(value: float) -> float:
+    """Return the score if a game can end with it."""
+    if value in RESULTS:
+        return float(value)
+    raise CalculatorInputError(f"score is {value!r}, but must be 1 (win), 0.5 (draw) or 0 (loss)")
+
+
+def check_results(results: tuple[Result, ...]) -> tuple[Result, ...]:
+    """Return the results if there are any and all of them can have been played."""
+    if not results:
+        raise CalculatorInputError("there are no games, but at least one is needed")
+    for result in results:
+        check_rating(result.opponent, "the opponent's rating")
+        check_score(result.score)
+    return results
+
+
+def read_rating(text: str, what: str = "rating") -> float:
+    """Return the rating that a text says; numbers are as people write them, `1500` or `-12.5`."""
+    return check_rating(read_number(text, what), what)
+
+
+def read_number(text: str, what: str) -> float:
+    """Return the finite number that a text says."""
+    number = as_number(text.strip(), whole=False)
+    if number is None:
+        raise CalculatorInputError(f"{what} is {shortened(text)}, but must be a number such as 1500 or -12.5")
+    return number
+
+
+def read_score(text: str) -> float:
+    """Return the score that a result stands for: 1, 0.5 or 0."""
+    score = SCORES.get(text.strip().lower())
+    if score is None:
+        raise CalculatorInputError(
+            f"result is {shortened(text)}, but must be win, draw or loss (or w, d, l, 1, 0.5, 1/2, ½, 0)"
+        )
+    return score
+
+
+def read_game(text: str) -> Result:
+    """Return the game that `OPPONENT:RESULT` stands for, such as `1800:win`."""
+    opponent, colon, result = text.partition(":")
+    if not colon:
+        raise CalculatorInputError(
+            f"game is {shortened(text)}, but must be OPPONENT:RESULT such as 1800:win or 1650:draw"
+        )
+    return Result(read_rating(opponent, "the opponent's rating"), read_score(result))
+
+
+def shortened(text: str) -> str:
+    """Return a text in quotes as a message can show it, whatever it is and however long."""
+    return ascii(text) if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]!a}..."

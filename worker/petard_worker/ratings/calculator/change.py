@@ -1,0 +1,96 @@
+"""What one game does to a rating, by two formulas side by side.
+
+plain: R + K (S - E) with the logistic E. FIDE: the difference of ratings counts at most 400 unless the player
+is rated 2650 or more (8.3.1), E is that of table 8.1.2, and the change of a period, here of one game, is
+rounded to whole points, halves away from zero (8.3.4).
+"""
+
+from typing import NamedTuple
+
+from petard_worker.ratings import fide
+from petard_worker.ratings.calculator.accepted import Result, check_rating, check_score
+from petard_worker.ratings.calculator.expected import counted_score, logistic
+from petard_worker.ratings.calculator.performance import Performance, performance
+from petard_worker.ratings.calculator.which_k import KChoice, check_choice, k_for
+from petard_worker.ratings.k_factors import KFactor
+
+PLAIN_FORMULA = "R + K (S - E)"
+FIDE_FORMULA = "FIDE B.02, 8.3: difference at most 400 below 2650, table 8.1.2"
+
+
+class Move(NamedTuple):
+    """What becomes of one player by one formula."""
+
+    expected: float
+    """0 to 1."""
+    change: float
+    """Unrounded, in rating points."""
+    new: float
+    """The new rating, unrounded."""
+    rounded: float
+    """The new rating as it is published: plain in whole points, FIDE by the rounded change."""
+
+
+class Moves(NamedTuple):
+    """What becomes of one player by both formulas, with the K of both."""
+
+    rating: float
+    score: float
+    k: KFactor
+    assumed: str | None
+    """What had to be assumed to find K, if anything had to be."""
+    plain: Move
+    fide: Move
+
+
+class Change(NamedTuple):
+    """What one game does."""
+
+    player: Moves
+    opponent_rating: float
+    performance: Performance
+    """Of this one game."""
+    opponent: Moves | None
+    """None where the opponent's K is not known: only with the same K does one lose what the other wins."""
+
+
+def change(
+    rating: float, opponent: float, score: float, choice: KChoice, opponent_choice: KChoice | None = None
+) -> Change:
+    """Return what a game does to the rating: score is 1, 0.5 or 0. Raises CalculatorInputError."""
+    check_rating(rating)
+    check_rating(opponent, "the opponent's rating")
+    S = check_score(score)
+    return Change(
+        moves(rating, opponent, S, choice),
+        opponent,
+        performance([Result(opponent, S)]),
+        None if opponent_choice is None else moves(opponent, rating, 1 - S, opponent_choice),
+    )
+
+
+def moves(rating: float, opponent: float, score: float, choice: KChoice) -> Moves:
+    """Return what becomes of one of the two by both formulas."""
+    k = k_for(check_choice(choice), rating)
+    return Moves(
+        rating,
+        score,
+        k,
+        choice.assumed,
+        plain_move(rating, opponent, score, k.k),
+        fide_move(rating, opponent, score, k.k),
+    )
+
+
+def plain_move(R: float, opponent: float, S: float, K: float) -> Move:
+    """Return R + K (S - E)."""
+    E = logistic(R - opponent)
+    change = K * (S - E)
+    return Move(E, change, R + change, float(fide.rounded(R + change)))
+
+
+def fide_move(R: float, opponent: float, S: float, K: float) -> Move:
+    """Return the change by FIDE's rules, as if the game were the whole period."""
+    PD = counted_score(R, opponent)
+    change = K * (S - PD)
+    return Move(PD, change, R + change, R + fide.rounded(change))

@@ -1,0 +1,231 @@
+"""Who wins a tournament of these players: it is played many times by chance (Monte Carlo).
+
+A game ends by the logistic expected score E of its two ratings. P(draw) = 2 d min(E, 1 - E), where d is the
+share of games that equals draw, and P(win) = E - P(draw) / 2: the mean score is E whatever d is. These are
+probabilities for every d from 0 to 1, since P(draw) <= 2 min(E, 1 - E) leaves P(win) >= 0 and
+P(loss) = 1 - E - P(draw) / 2 >= 0. Nobody gets stronger or tired, and no colours are dealt.
+
+Equal points share the places they cover: two first are half a time first and half a time second each. So the
+chances of a place add up to 1 over the players, and those of a player to 1 over the places.
+
+Randomness comes in as a function that returns numbers from 0 up to 1; the same numbers, the same forecast.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from petard_worker.ratings.calculator.accepted import (
+    CalculatorInputError,
+    check_count,
+    check_range,
+    check_rating,
+    shortened,
+)
+from petard_worker.ratings.calculator.expected import logistic
+from petard_worker.ratings.calculator.swiss import pair_round
+
+Uniform = Callable[[], float]
+"""Returns the next random number, from 0 up to 1."""
+Report = Callable[[int], None]
+"""Is told how many tournaments have been played."""
+
+MOST_PLAYERS = 256
+MOST_RUNS = 10_000_000
+USUAL_RUNS = 10_000
+USUAL_DRAWS = 0.3
+REPORTS = 100
+WIN, DRAW, LOSS = 2, 1, 0
+"""Half points: whole numbers add up exactly."""
+
+
+class Entrant(NamedTuple):
+    """Somebody who takes part."""
+
+    name: str
+    rating: float
+
+
+class Chances(NamedTuple):
+    """What the tournaments gave one player."""
+
+    name: str
+    rating: float
+    points: float
+    """Mean of all tournaments."""
+    places: tuple[float, ...]
+    """The chance of every place, from the first."""
+
+    @property
+    def mean_place(self) -> float:
+        """Return the place to expect, from 1."""
+        return math.fsum(place * chance for place, chance in enumerate(self.places, 1))
+
+
+class Forecast(NamedTuple):
+    """What the tournaments gave, the highest mean of points first."""
+
+    rounds: int
+    runs: int
+    draws: float
+    margin: float
+    """How far chance may take a chance from its true value, 19 times in 20: at most so much."""
+    players: tuple[Chances, ...]
+
+
+class Thresholds(NamedTuple):
+    """Of a random number: below `win` the first wins, else below `draw` it is a draw, else a loss."""
+
+    win: float
+    draw: float
+
+
+class Setting(NamedTuple):
+    """How often to play, and how often equals draw."""
+
+    runs: int = USUAL_RUNS
+    draws: float = USUAL_DRAWS
+
+
+Tally = Counter[tuple[int, int, int]]
+"""How often a player shared places: player, first of the places from 0, how many players shared them."""
+
+
+def simulate_round_robin(
+    entrants: Sequence[Entrant], setting: Setting, uniform: Uniform, report: Report, *, games: int = 1
+) -> Forecast:
+    """Return what happens when all play all, `games` times (1 or 2). Raises CalculatorInputError."""
+    check_field(entrants, setting)
+    check_count(games, 1, 2, "the number of games against each other")
+    pairs = [
+        (a, b, *thresholds(entrants[a].rating, entrants[b].rating, setting.draws))
+        for a in range(len(entrants))
+        for b in range(a + 1, len(entrants))
+    ] * games
+
+    def play() -> list[int]:
+        points = [0] * len(entrants)
+        for a, b, win, draw in pairs:
+            u = uniform()
+            if u < win:
+                points[a] += WIN
+            elif u < draw:
+                points[a] += DRAW
+                points[b] += DRAW
+            else:
+                points[b] += WIN
+        return points
+
+    rounds = games * (len(entrants) - 1 + len(entrants) % 2)
+    return forecast(entrants, setting, rounds, play, report)
+
+
+def simulate_swiss(
+    entrants: Sequence[Entrant], rounds: int, setting: Setting, uniform: Uniform, report: Report
+) -> Forecast:
+    """Return what happens in so many rounds of a Swiss system (swiss.py). Raises CalculatorInputError."""
+    check_field(entrants, setting)
+    check_count(rounds, 1, len(entrants) - 1 + len(entrants) % 2, "the number of rounds")
+    ranked = sorted(range(len(entrants)), key=lambda player: -entrants[player].rating)
+    table = [[thresholds(a.rating, b.rating, setting.draws) for b in entrants] for a in entrants]
+
+    def play() -> list[int]:
+        points = [0] * len(entrants)
+        met: list[set[int]] = [set() for _ in entrants]
+        sat_out: set[int] = set()
+        for _ in range(rounds):
+            # Sorting keeps the order of ratings among equal points.
+            order = sorted(ranked, key=points.__getitem__, reverse=True)
+            pairs, bye = pair_round(order, points, met, sat_out)
+            if bye is not None:
+                points[bye] += WIN
+                sat_out.add(bye)
+            for a, b in pairs:
+                met[a].add(b)
+                met[b].add(a)
+                win, draw = table[a][b]
+                u = uniform()
+                if u < win:
+                    points[a] += WIN
+                elif u < draw:
+                    points[a] += DRAW
+                    points[b] += DRAW
+                else:
+                    points[b] += WIN
+        return points
+
+    return forecast(entrants, setting, rounds, play, report)
+
+
+def thresholds(rating: float, opponent: float, d: float) -> Thresholds:
+    """Return the thresholds of a game: P(win), and P(win) + P(draw)."""
+    E, E_other = logistic(rating - opponent), logistic(opponent - rating)
+    P_draw = 2 * d * min(E, E_other)
+    P_win = E - P_draw / 2
+    return Thresholds(P_win, P_win + P_draw)
+
+
+def forecast(
+    entrants: Sequence[Entrant], setting: Setting, rounds: int, play: Callable[[], list[int]], report: Report
+) -> Forecast:
+    """Play the tournament again and again, and return what came of it."""
+    tally: Tally = Counter()
+    totals = [0] * len(entrants)
+    every = max(1, setting.runs // REPORTS)
+    for run in range(1, setting.runs + 1):
+        points = play()
+        for player, gained in enumerate(points):
+            totals[player] += gained
+        place(points, tally)
+        if run % every == 0:
+            report(run)
+    chances = [
+        Chances(name, rating, total / (2 * setting.runs), places)
+        for (name, rating), total, places in zip(
+            entrants, totals, chances_of_places(tally, len(entrants), setting.runs), strict=True
+        )
+    ]
+    chances.sort(key=lambda player: (-player.points, player.name))
+    margin = 0.98 / math.sqrt(setting.runs)  # 1.96 standard deviations of a share of one half
+    return Forecast(rounds, setting.runs, setting.draws, margin, tuple(chances))
+
+
+def place(points: Sequence[int], tally: Tally) -> None:
+    """Count which places the players share."""
+    order = sorted(range(len(points)), key=points.__getitem__, reverse=True)
+    first = 0
+    while first < len(order):
+        level = points[order[first]]
+        end = first + 1
+        while end < len(order) and points[order[end]] == level:
+            end += 1
+        for player in order[first:end]:
+            tally[player, first, end - first] += 1
+        first = end
+
+
+def chances_of_places(tally: Tally, players: int, runs: int) -> list[tuple[float, ...]]:
+    """Return for every player the chance of every place."""
+    shares: list[list[list[float]]] = [[[] for _ in range(players)] for _ in range(players)]
+    for (player, first, sharing), times in tally.items():
+        for covered in range(first, first + sharing):
+            shares[player][covered].append(times / sharing)
+    return [tuple(math.fsum(share) / runs for share in of_player) for of_player in shares]
+
+
+def check_field(entrants: Sequence[Entrant], setting: Setting) -> None:
+    """Refuse what cannot be played."""
+    check_count(len(entrants), 2, MOST_PLAYERS, "the number of players")
+    check_count(setting.runs, 1, MOST_RUNS, "the number of runs")
+    check_range(setting.draws, 0, 1, "the share of draws")
+    names = set()
+    for name, rating in entrants:
+        check_rating(rating, f"the rating of {shortened(name)}")
+        if not name or not name.isprintable():
+            raise CalculatorInputError(
+                f"player is named {shortened(name)}, but needs a name in printable letters"
+            )
+        if name in names:
+            raise CalculatorInputError(f"player {shortened(name)} is there twice: names must differ")
+        names.add(name)

@@ -1,0 +1,165 @@
+"""What the games of a tournament, or of several, do to a rating.
+
+plain: the rating moves after every game by R + K (S - E), and the next game is expected, and K found, from
+the rating it has moved to. fide: rating and K hold for a whole period; the changes of its games, by the
+difference that counts (8.3.1) and table 8.1.2, are added up, K times games is at most 700 (8.3.3), and the
+sum is rounded to whole points, halves away from zero (8.3.4); the next period starts from the rounded rating.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from petard_worker.ratings import fide
+from petard_worker.ratings.calculator.accepted import (
+    CalculatorInputError,
+    Result,
+    check_rating,
+    check_results,
+    shortened,
+)
+from petard_worker.ratings.calculator.change import plain_move
+from petard_worker.ratings.calculator.expected import counted_score
+from petard_worker.ratings.calculator.performance import Performance, Record, count, performance
+from petard_worker.ratings.calculator.which_k import KChoice, check_choice, k_for
+from petard_worker.ratings.k_factors import KFactor
+
+
+class PeriodGame(NamedTuple):
+    """A game and the period it is rated in; games of one period follow each other."""
+
+    result: Result
+    period: str = ""
+
+
+class GameLine(NamedTuple):
+    """What one game did."""
+
+    number: int
+    period: str
+    opponent: float
+    score: float
+    rated_as: float
+    """The rating that the expected score is of: plain the one before the game, FIDE that of the period."""
+    k: KFactor
+    expected: float
+    change: float
+    after: float
+    """The rating after the game; within a FIDE period a preview of it, not rounded yet."""
+
+
+class PeriodLine(NamedTuple):
+    """What one FIDE period did."""
+
+    period: str
+    games: int
+    start: float
+    k: KFactor
+    change: float
+    """Unrounded."""
+    rounded: int
+    """The change that counts."""
+    end: float
+
+
+class Tournament(NamedTuple):
+    """What all games did."""
+
+    start: float
+    final: float
+    net: float
+    """final - start."""
+    games: tuple[GameLine, ...]
+    periods: tuple[PeriodLine, ...]
+    """Empty where ratings move game by game."""
+    record: Record
+    performance: Performance
+    assumed: str | None
+    """What had to be assumed to find K, if anything had to be."""
+
+    @property
+    def ratings(self) -> tuple[float, ...]:
+        """Return the ratings from the start to after the last game."""
+        return (self.start, *(line.after for line in self.games))
+
+
+def plain_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) -> Tournament:
+    """Return what the games do when the rating moves after every one. Raises CalculatorInputError."""
+    check(start, games, choice)
+    lines: list[GameLine] = []
+    R, peak = start, start if choice.peak is None else choice.peak
+    for number, (result, period) in enumerate(games, 1):
+        peak = max(peak, R)
+        k = k_for(choice._replace(peak=peak), R, since=number - 1)
+        move = plain_move(R, result.opponent, result.score, k.k)
+        lines.append(GameLine(number, period, *result, R, k, move.expected, move.change, move.new))
+        R = move.new
+    return summary(start, R, lines, (), choice)
+
+
+def fide_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) -> Tournament:
+    """Return what the games do by FIDE's rules, period by period. Raises CalculatorInputError."""
+    check(start, games, choice)
+    check_periods([game.period for game in games])
+    lines: list[GameLine] = []
+    periods: list[PeriodLine] = []
+    R, peak = start, start if choice.peak is None else choice.peak
+    for label, group in groupby(games, key=lambda game: game.period):
+        results = [game.result for game in group]
+        peak = max(peak, R)
+        k = k_for(choice._replace(peak=peak), R, together=len(results), since=len(lines))
+        period = rate_period(label, R, k, results, len(lines))
+        lines += period
+        change = k.k * math.fsum(line.score - line.expected for line in period)
+        counted = fide.rounded(change)
+        periods.append(PeriodLine(label, len(results), R, k, change, counted, R + counted))
+        R += counted
+    return summary(start, R, lines, tuple(periods), choice)
+
+
+def rate_period(label: str, R: float, k: KFactor, results: Sequence[Result], before: int) -> list[GameLine]:
+    """Return the games of one period; `before` games were played in earlier ones."""
+    lines: list[GameLine] = []
+    gains: list[float] = []
+    for number, result in enumerate(results, before + 1):
+        PD = counted_score(R, result.opponent)
+        gains.append(result.score - PD)
+        after = R + k.k * math.fsum(gains)
+        lines.append(GameLine(number, label, *result, R, k, PD, k.k * gains[-1], after))
+    return lines
+
+
+def check(start: float, games: Sequence[PeriodGame], choice: KChoice) -> None:
+    """Refuse what cannot be calculated with."""
+    check_rating(start, "the starting rating")
+    check_results(tuple(game.result for game in games))
+    check_choice(choice)
+
+
+def check_periods(labels: Iterable[str]) -> None:
+    """Refuse periods that are taken up again after another one: each is rated as a whole."""
+    ended = [label for label, _ in groupby(labels)]
+    again = next((label for index, label in enumerate(ended) if label in ended[:index]), None)
+    if again is not None:
+        raise CalculatorInputError(
+            f"period {shortened(again)} is taken up again after another one:"
+            " the games of a period must follow each other"
+        )
+
+
+def summary(
+    start: float, final: float, lines: Sequence[GameLine], periods: tuple[PeriodLine, ...], choice: KChoice
+) -> Tournament:
+    """Return everything that follows from the games."""
+    results = [Result(line.opponent, line.score) for line in lines]
+    return Tournament(
+        start,
+        final,
+        final - start,
+        tuple(lines),
+        periods,
+        count(results),
+        performance(results),
+        choice.assumed,
+    )

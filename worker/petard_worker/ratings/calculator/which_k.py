@@ -1,0 +1,103 @@
+"""Which K counts for a player, and why."""
+
+from typing import NamedTuple
+
+from petard_worker.ratings import fide
+from petard_worker.ratings.calculator.accepted import (
+    MOST_GAMES,
+    OLDEST,
+    CalculatorInputError,
+    check_count,
+    check_k,
+    check_range,
+    check_rating,
+    read_number,
+    shortened,
+)
+from petard_worker.ratings.k_factors import K_RULES, KFactor, Results
+from petard_worker.ratings.parameters import PLAIN_NUMBER
+from petard_worker.ratings.system import PlayerState
+
+RULES = ("auto", "fide", "calculator")
+"""Rules by name; auto is fide."""
+ONE_GAME = Results(1, 0.0, 0.0)
+GAMES_ASSUMED = 30
+ASSUMED = f"number of games not given: {GAMES_ASSUMED} or more assumed"
+
+
+class KChoice(NamedTuple):
+    """How K is found: by a rule, from what is known of the player, or as it is given."""
+
+    rule: str = "auto"
+    given: float | None = None
+    """K itself: then the rule does not count."""
+    games: int | None = None
+    """Rated before; None: not known."""
+    age: float | None = None
+    """In years at the end of the calendar year; None: not known, taken for a grown-up."""
+    peak: float | None = None
+    """The highest rating before; None: the rating as it is."""
+
+    @property
+    def assumed(self) -> str | None:
+        """Return what had to be assumed to find K, if anything had to be."""
+        by_games = self.given is None and self.rule != "calculator"
+        return ASSUMED if by_games and self.games is None else None
+
+
+def read_k(
+    text: str, games: int | None = None, age: float | None = None, peak: float | None = None
+) -> KChoice:
+    """Return the choice that a text says: a rule's name or a number."""
+    word = text.strip().lower()
+    if word in RULES:
+        return check_choice(KChoice(word, None, games, age, peak))
+    if not PLAIN_NUMBER.fullmatch(word):
+        raise CalculatorInputError(
+            f"K is {shortened(text)}, but must be {', '.join(RULES)} or a number such as 20"
+        )
+    return check_choice(KChoice("auto", read_number(word, "K"), games, age, peak))
+
+
+def check_choice(choice: KChoice) -> KChoice:
+    """Return the choice if everything in it is in range."""
+    if choice.rule not in RULES:
+        raise CalculatorInputError(
+            f"the rule for K is {shortened(choice.rule)}, but must be {', '.join(RULES)}"
+        )
+    if choice.given is not None:
+        check_k(choice.given)
+    if choice.games is not None:
+        check_count(choice.games, 0, MOST_GAMES, "the number of games")
+    if choice.age is not None:
+        check_range(choice.age, 0, OLDEST, "the age")
+    if choice.peak is not None:
+        check_rating(choice.peak, "the highest rating")
+    return choice
+
+
+def k_for(choice: KChoice, rating: float, together: int = 1, since: int = 0) -> KFactor:
+    """Return K and why.
+
+    together: how many games are rated together; since: how many were rated since the choice was made.
+    """
+    return within_limit(unlimited_k(choice, rating, since), together)
+
+
+def unlimited_k(choice: KChoice, rating: float, since: int) -> KFactor:
+    """Return K for a single game."""
+    if choice.given is not None:
+        return KFactor(choice.given, f"K {choice.given:g}: as given")
+    games = GAMES_ASSUMED if choice.games is None else choice.games
+    player = PlayerState(rating, 0.0, games=games + since, peak=choice.peak, age=choice.age)
+    rule = "fide" if choice.rule == "auto" else choice.rule
+    return K_RULES[rule](player, ONE_GAME)
+
+
+def within_limit(factor: KFactor, together: int) -> KFactor:
+    """Return K within FIDE's limit for many games at once, whatever rule it comes from."""
+    limited = fide.limited_k(factor.k, together)
+    if limited == factor.k:
+        return factor
+    why = f"{together} games in one period, and K times games is at most 700 (FIDE B.02, 8.3.3)"
+    return KFactor(limited, f"K {limited:g} instead of {factor.k:g}: {why}")
