@@ -1,5 +1,7 @@
-"""Single costs: a waiting event's memory in Redis, one duel's maths, one event's parsing and folding."""
+"""Single costs: a waiting event's memory, a game's maths by system, one event's parsing and folding."""
 
+import random
+import statistics
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,12 +12,12 @@ from roles import Place
 
 from petard_schema import Keys
 from petard_worker.batch import Batch, History, read_arrival
-from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.pool_rules import pool_rules
-from petard_worker.ratings.system import Game, GameSide, PlayerState
+from petard_worker.ratings.system import Game, GameSide, PlayerState, RatingSystem
 from petard_worker.redis_client import connect_redis
 
-DUELS = 50_000
+GAMES = 50_000
+PLAYERS = 1_000
 
 
 class Waiting(NamedTuple):
@@ -40,19 +42,30 @@ def measure_waiting(place: Place, events: Sequence[bytes]) -> Waiting:
     return Waiting(text / count, (int(str(usage)) - text) / count, (after - before - text) / count)
 
 
-def measure_duels() -> float:
-    """Return how many Glicko duels are rated per second, maths alone."""
-    system = Glicko()
-    game = Game(
-        (
-            GameSide((PlayerState(1500, 200, None, 10, 1500, 1.5),), 1),
-            GameSide((PlayerState(1400, 80, None, 10, 1500, 1.5),), 2),
-        )
-    )
+def measure_rating(name: str) -> float:
+    """Return how many games a second a system rates alone: pure Python, states carried from game to game.
+
+    Games of two among a thousand players; the median of five runs.
+    """
+    system = pool_rules(name, {}).system
+    chance = random.Random(1)
+    games = [
+        (*chance.sample(range(PLAYERS), 2), *chance.choice([(1, 2), (2, 1), (1, 1)])) for _ in range(GAMES)
+    ]
+    return statistics.median(rate_all(system, games) for _ in range(5))
+
+
+def rate_all(system: RatingSystem, games: Sequence[tuple[int, int, int, int]]) -> float:
+    """Rate the games one after the other and return how many that were a second."""
+    initial = system.initial()
+    states: dict[int, PlayerState] = {}
     started = time.perf_counter()
-    for _ in range(DUELS):
-        system.rate(game)
-    return DUELS / (time.perf_counter() - started)
+    for first, second, rank, other_rank in games:
+        a, b = states.get(first, initial), states.get(second, initial)
+        one, two = system.rate(Game((GameSide((a,), rank), GameSide((b,), other_rank))))
+        states[first] = PlayerState(one.rating, one.rd, one.volatility, days=0.5)
+        states[second] = PlayerState(two.rating, two.rd, two.volatility, days=0.5)
+    return len(games) / (time.perf_counter() - started)
 
 
 def measure_parsing(events: Sequence[bytes]) -> float:

@@ -1,7 +1,7 @@
 """What the benchmark says: typed results, as a table for people or as JSON."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 
@@ -39,7 +39,8 @@ class Costs:
 
     latency: Latency
     waiting: Waiting
-    duels_per_second: float
+    games_per_second: Mapping[str, float]
+    """By rating system, maths alone."""
     parses_per_second: float
     folds_per_second: float
 
@@ -108,7 +109,8 @@ class Report:
         peaks = [one.worker_peak_mb for one in self.rounds if one.worker_peak_mb is not None]
         if peaks:
             yield f"{'most memory of the worker':38}{max(peaks):10.0f} MB"
-        yield f"{'Glicko alone':38}{self.costs.duels_per_second:10,.0f} duels/s"
+        for system, rate in self.costs.games_per_second.items():
+            yield f"{system + ' alone, a fold':38}{rate:10,.0f} games/s"
         yield f"{'parsing alone':38}{self.costs.parses_per_second:10,.0f} events/s"
         yield f"{'folding alone':38}{self.costs.folds_per_second:10,.0f} events/s"
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 import structlog
-from costs import measure_duels, measure_folding, measure_parsing, measure_waiting
+from costs import measure_folding, measure_parsing, measure_rating, measure_waiting
 from floor import write_by_sql
 from latency import WARM_UP, measure_latency
 from per_event_jobs import rate_by_jobs
@@ -31,6 +31,8 @@ from petard_worker.simulate import Season, simulate
 log = structlog.get_logger()
 
 WAITING_EVENTS = 10_000
+ALONE = ("glicko", "glicko2", "elo", "weng_lin")
+"""Rating systems whose maths is measured by itself."""
 
 
 def main() -> None:
@@ -107,7 +109,8 @@ def measure_costs(servers: Servers, options: argparse.Namespace, games: Sequence
         waiting = measure_waiting(where, games[:WAITING_EVENTS])
     with place(servers, options.batch_size) as where:
         latency = measure_latency(where, steady, options.latency_rate)
-    return Costs(latency, waiting, measure_duels(), measure_parsing(games), measure_folding(games))
+    rating = {name: measure_rating(name) for name in ALONE}
+    return Costs(latency, waiting, rating, measure_parsing(games), measure_folding(games))
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def test_hostile_value_is_refused_with_the_name_of_the_parameter(name: str, valu
 @pytest.mark.parametrize("value", [5.5, "5.5", -0.5, "1e-3", 1e-300])
 @pytest.mark.parametrize("name", [name for name, *_ in WHOLE])
 def test_fraction_is_refused_where_a_whole_number_belongs(name: str, value: ParameterValue) -> None:
-    with pytest.raises(BadParameterError, match="a whole number from 0 to (10000|366)"):
+    with pytest.raises(BadParameterError, match=r"a whole number from 0 to (10000|366)"):
         given(name, value)
 
 

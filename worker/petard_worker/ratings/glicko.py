@@ -62,11 +62,6 @@ def update(r: float, RD: float, results: Sequence[Result]) -> tuple[float, float
     return move(r, RD, q * q * information, gain)
 
 
-def update_once(r: float, RD: float, g: float, E: float, s: float) -> tuple[float, float]:
-    """Return r' and RD' after a period of one result: `update` without the sums."""
-    return move(r, RD, q * q * (g * g * E * (1 - E)), g * (s - E))
-
-
 def move(r: float, RD: float, inverse_d2: float, gain: float) -> tuple[float, float]:
     """Return r' and RD' from 1/d^2 and the sum of g (s - E)."""
     precision = 1 / (RD * RD) + inverse_d2
@@ -129,9 +124,24 @@ class Glicko:
         g_a, g_b = g(RD_a), g(RD_b)
         E_a, E_b = E(a.rating, b.rating, g_b), E(b.rating, a.rating, g_a)
         return [
-            self.rated(a, RD_a, update_once(a.rating, RD_a, g_b, E_a, s), E_a, s),
-            self.rated(b, RD_b, update_once(b.rating, RD_b, g_a, E_b, 1 - s), E_b, 1 - s),
+            self.rate_result(a, RD_a, g_b, E_a, s),
+            self.rate_result(b, RD_b, g_a, E_b, 1 - s),
         ]
+
+    def rate_result(self, player: PlayerState, RD: float, g: float, E: float, s: float) -> Rated:
+        """Return the player after a period of one result: `move` and the limits in one go, for speed."""
+        precision = 1 / (RD * RD) + q * q * (g * g * E * (1 - E))
+        r = player.rating + q / precision * (g * (s - E))
+        RD_new = math.sqrt(1 / precision)
+        if r < self.rating_min:
+            r = self.rating_min
+        elif r > self.rating_max:
+            r = self.rating_max
+        if RD_new < self.rd_floor:
+            RD_new = self.rd_floor
+        elif RD_new > self.rd:
+            RD_new = self.rd
+        return Rated(r, RD_new, player.volatility, E, s, RD)
 
     def rate_field(self, sides: Sequence[GameSide]) -> list[Rated]:
         """Return every player of a game of teams, or of more than two sides."""

@@ -79,13 +79,13 @@ class Cluster(NamedTuple):
 
 def font_bytes(name: str) -> bytes:
     """Return the file of a bundled font."""
-    return (files("petard_worker") / "fonts" / f"{name}.ttf").read_bytes()
+    return (files("petard_worker.sheet") / "fonts" / f"{name}.ttf").read_bytes()
 
 
 @cache
 def fallbacks() -> tuple[str, ...]:
     """Return the other bundled fonts in the order in which they are asked."""
-    folder = files("petard_worker") / "fonts"
+    folder = files("petard_worker.sheet") / "fonts"
     names = sorted(
         entry.name.removesuffix(".ttf") for entry in folder.iterdir() if entry.name.endswith(".ttf")
     )
