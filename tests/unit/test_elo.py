@@ -515,6 +515,16 @@ def test_nobody_falls_below_the_personal_floor() -> None:
     assert unprotected < 1790
 
 
+@pytest.mark.parametrize("W", [0, 0.5])
+def test_a_personal_floor_lifts_nobody_who_stands_below_it(W: float) -> None:
+    # A peak of 2000 protects 1800; a change of parameters, or a correction, may have left the player below.
+    player = rated_player(1500, peak=2000.0)
+
+    rated, _ = Elo(floor="uscf").rate(duel(player, rated_player(1500), W))
+
+    assert rated.rating <= 1500
+
+
 def test_floor_of_a_weak_player_grows_with_wins_and_draws() -> None:
     # 100 + 4 * 5 + 2 * 3 = 126.
     player = rated_player(127, peak=400.0, wins=5, draws=3)

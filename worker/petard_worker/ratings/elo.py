@@ -100,6 +100,14 @@ class Elo:
         # The EGF's is up to epsilon/2 below 0, so that it may give points to who loses without a chance.
         return max(0.0, W_e)
 
+    def elo_point(self) -> float:
+        """Return scale / 400: the slope of 1 / (1 + 10^(-D / scale)) at 0 is ln(10) / (4 scale).
+
+        1 for FIDE's table and the EGF's curve: the table is nearly Elo's curve, in steps that have no slope,
+        and the slope of the EGF's depends on how strong the equals are.
+        """
+        return self.scale / 400 if self.expectation == "logistic" else 1.0
+
     def rate(self, game: Game) -> list[Rated]:
         """Return every player after the game, all computed from the ratings before it."""
         sides = game.sides
@@ -172,7 +180,7 @@ class Elo:
         if self.k_rule == "fixed":
             R_new = R + self.k * gain
         elif self.k_rule == "uscf":
-            R_new = uscf.rate(R, player.games, R_others / n, W_e, W, int(n), wins_minus_losses)
+            R_new = uscf.rate(R, player.games, R_others / max(n, 1), W_e, W, int(n), wins_minus_losses)
         else:
             R_new = R + K_RULES[self.k_rule](player, Results(int(n), W_e, W)).k * gain
         return Rated(self.within_limits(player, R_new), 0.0, player.volatility, W_e, W, 0.0)
@@ -218,5 +226,6 @@ class Elo:
         """Return the new rating within the pool's limits, and not below the personal floor."""
         if self.floor == "uscf":
             peak = player.rating if player.peak is None else player.peak
-            R = max(R, uscf.floor(peak, player.wins, player.draws))
+            # A floor stops a fall; it lifts nobody who stands below it already.
+            R = max(R, min(uscf.floor(peak, player.wins, player.draws), player.rating))
         return min(max(R, self.rating_min), self.rating_max)

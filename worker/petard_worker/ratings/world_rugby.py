@@ -5,6 +5,7 @@ union is one player. Ranks say who won, points only by how much: a win by kicks 
 Ours are the limits of the ratings, and the 30 of a new union, for which we found no published text.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ class WorldRugby:
 
     name: ClassVar[str] = "world_rugby"
     citation: ClassVar[str] = (
-        "World Rugby. Rankings explained: the points exchange system."
+        "World Rugby (n.d.). Rankings explained: the points exchange system."
         " https://www.world.rugby/tournaments/rankings/mru"
     )
 
@@ -51,6 +52,10 @@ class WorldRugby:
     def expected(self, player: PlayerState, opponent: PlayerState) -> float:
         """Return the score with which nothing is exchanged on neutral ground: 0.5 + d / 20, 0 to 1."""
         return self.expected_score(self.gap(player.rating, opponent.rating))
+
+    def elo_point(self) -> float:
+        """Return 2 clamp ln(10) / 1600: the slope of E = 0.5 + d / (2 clamp) is 1 / (2 clamp)."""
+        return 2 * self.clamp * math.log(10) / 1600
 
     def gap(self, rating: float, other: float) -> float:
         """Return d, by how much a side is the better one, home advantage included: -10 to 10."""
