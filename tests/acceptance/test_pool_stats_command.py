@@ -1,6 +1,7 @@
 """`petard pool stats`: numbers for programs, tables with bars for people, words where there is nothing."""
 
 import json
+import math
 from datetime import timedelta
 
 import pytest
@@ -153,6 +154,37 @@ def test_option_out_of_limits_is_refused_with_value_and_limits(run, pool, option
 
     assert (ended.code, ended.stdout) == (2, "")
     assert words in ended.stderr
+
+
+def test_refusal_names_what_is_usual_in_this_pool(run, pool):
+    run("pool", "set", pool, "--setting", "provisional_rd=95")
+
+    ended = run("pool", "stats", pool, "--established", "-1")
+
+    assert "must be a number from 0 to 1000 (default 95.0)" in ended.stderr
+
+
+def test_pool_of_small_points_has_small_widths(run):
+    run("pool", "create", "rugby", "--system", "world_rugby")
+    match = {
+        "sides": [{"players": ["a"], "rank": 1, "points": 20}, {"players": ["b"], "rank": 2, "points": 3}]
+    }
+    facts = [{"pool": "rugby", "game": f"g-{day}", **match} for day in (0, 200)]
+    events = [
+        event("finished", data["game"], data, time=format_time(START + timedelta(days=day)))
+        for day, data in zip((0, 200), facts, strict=True)
+    ]
+    run("push", stdin=b"\n".join(events))
+    run("worker", "--burst")
+
+    found = run("pool", "stats", "rugby", "--games", "1", "--days", "30", "--json").json
+    shown = run("pool", "stats", "rugby", "--games", "1", "--days", "30").stdout
+
+    # A point of Elo is 20 ln(10) / 1600 here.
+    assert found["fluctuation"]["width"] == pytest.approx(150 * 20 * math.log(10) / 1600)
+    assert found["drift"]["steady_per_year"] == pytest.approx(10 * 20 * math.log(10) / 1600)
+    assert "stayed within ±4.317" in shown
+    assert "steady: no more than 0.2878" in shown
 
 
 def test_unknown_pool_is_a_failure(run):

@@ -1,5 +1,7 @@
 """`petard pool`: made with checked parameters, changed under a new version, resumed when it was stopped."""
 
+import math
+
 import pytest
 
 from integration.arena import finished
@@ -142,3 +144,32 @@ def test_stopped_pool_says_so_and_goes_on_when_it_is_resumed(run, play, owner):
     assert (stopped["stopped"], stopped["backlog"], stopped["seq"]) == ("too many failures", 1, 1)
     assert resumed.stderr == "p: resumed\n"
     assert (after["stopped"], after["backlog"], after["seq"]) == (None, 0, 2)
+
+
+def test_who_is_provisional_goes_by_the_size_of_a_systems_points(run):
+    run("pool", "create", "small", "--system", "weng_lin")
+    run("pool", "create", "own", "--system", "weng_lin", "--setting", "provisional_rd=2")
+    run("pool", "create", "huge", "--system", "weng_lin", "-p", "beta=10000", "-p", "rating_max=10000")
+    run("pool", "create", "glicko")
+
+    shown = [run("pool", "show", name, "--json").json for name in ("small", "own", "huge", "glicko")]
+    told = run("pool", "show", "small").stdout
+
+    # 110 points of Elo, of which each is sqrt(2) beta ln(10) / 400; settings end at 1000.
+    point = math.sqrt(2) * (25 / 6) * math.log(10) / 400
+    found = [pool["settings"]["provisional_rd"] for pool in shown]
+    assert found == [pytest.approx(110 * point), 2, 1000, 110]
+    assert str(found[0]) in told
+
+
+def test_newcomer_of_weng_lin_is_provisional_and_after_forty_games_not(run):
+    run("pool", "create", "p", "--system", "weng_lin")
+
+    boards = []
+    for games in (range(1), range(1, 20), range(20, 40)):
+        sides = [("alice", "bob")[:: 1 if number % 2 else -1] for number in games]
+        run("push", stdin=b"\n".join(finished(n, *two) for n, two in zip(games, sides, strict=True)))
+        run("worker", "--burst")
+        boards.append(run("pool", "stats", "p", "--json").json["distribution"])
+
+    assert [(board["players"], board["provisional"]) for board in boards] == [(2, 2), (2, 2), (2, 0)]

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from petard_worker.sheet.elo_curve import Point, fide_line, logistic_line, number, svg_curve
+from petard_worker.sheet.elo_curve import Point, fide_line, logistic_line, svg_curve
+from petard_worker.sheet.words import number
 
 SVG = "{http://www.w3.org/2000/svg}"
 

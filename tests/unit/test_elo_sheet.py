@@ -22,11 +22,11 @@ from petard_worker.sheet.elo_sheet import (
     VALUES,
     Sheet,
     SheetUnavailable,
-    date_text,
     fitted,
     sheet_bytes,
     write_sheet,
 )
+from petard_worker.sheet.words import date_text
 
 # The calculator page's example, 1200 beats 1800 with K = 40, as the formulas and FIDE's table have it.
 SHEET = Sheet(

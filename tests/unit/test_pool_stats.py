@@ -37,7 +37,7 @@ Ratings = st.lists(st.floats(-3000, 3000), min_size=1, max_size=60)
 def yearly(*means: tuple[float, int, float | None]) -> Trend:
     """Return the trend of means at so many years from the start."""
     return trend_of(
-        [(START + timedelta(days=365.25 * years), players, mean) for years, players, mean in means]
+        [(START + timedelta(days=365.25 * years), players, mean) for years, players, mean in means], 10.0
     )
 
 
@@ -195,8 +195,8 @@ def test_too_little_has_no_trend(means):
     ("change", "word"),
     [(10.0, "steady"), (-10.0, "steady"), (0.0, "steady"), (10.1, "inflation"), (-10.1, "deflation")],
 )
-def test_more_than_ten_points_a_year_are_inflation_or_deflation(change, word):
-    assert in_words(change) == word
+def test_more_than_is_steady_is_inflation_or_deflation(change, word):
+    assert in_words(change, 10.0) == word
 
 
 @pytest.mark.parametrize(
@@ -218,6 +218,47 @@ def test_percentile_is_the_share_that_is_lower_with_equal_ones_counted_half(coun
 def test_question_left_open_asks_what_is_usual_in_the_pool():
     assert ask(POOL, {}) == StatsQuestion(established=95.0)
     assert ask(POOL, {"established": 60.0, "games": 5}) == StatsQuestion(established=60.0, games=5)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters", "width"),
+    [
+        ("glicko", {}, 150),
+        ("elo", {"scale": 800}, 300),
+        ("fifa", {}, 225),
+        # 0.5 + d / 20 and sqrt(2) 25 / 6 against the slope ln(10) / 1600 of Elo.
+        ("world_rugby", {}, 150 * 20 * math.log(10) / 1600),
+        ("weng_lin", {}, 150 * math.sqrt(2) * (25 / 6) * math.log(10) / 400),
+    ],
+)
+def test_usual_width_is_150_points_of_elo_in_points_of_the_pool(system, parameters, width):
+    pool = replace(POOL, system=system, parameters=parameters)
+
+    assert ask(pool, {}).width == pytest.approx(width)
+    assert ask(pool, {"width": 7.0}).width == 7
+
+
+def test_pool_of_the_smallest_points_can_still_be_asked():
+    pool = replace(POOL, system="world_rugby", parameters={"clamp": 0.001})
+
+    assert ask(pool, {}).width == 0.001
+
+
+@pytest.mark.parametrize(
+    ("pool", "name", "value", "default"),
+    [
+        (POOL, "--established", -1.0, 95.0),
+        (replace(POOL, system="fifa"), "--width", -1.0, 225.0),
+        (replace(POOL, system="elo"), "--games", -1, 20),
+        (POOL, "--games", -1, 0),
+        (POOL, "--days", -1.0, 90.0),
+    ],
+)
+def test_refusal_names_the_default_of_this_pool(pool, name, value, default):
+    with pytest.raises(BadParameterError) as refused:
+        ask(pool, {name: value}, "--")
+
+    assert str(refused.value).endswith(f"(default {default})")
 
 
 @pytest.mark.parametrize("system", ["elo", "fifa", "world_rugby"])

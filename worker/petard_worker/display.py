@@ -20,6 +20,12 @@ def displayed(pool: Pool, rating: float) -> float:
     return scale.low + (rating - scale.lowest) * scale.factor
 
 
+def undisplayed(pool: Pool, shown: float) -> float:
+    """Return the rating that is shown as this one: `displayed` the other way round."""
+    scale = scale_of(pool)
+    return scale.lowest + (shown - scale.low) / scale.factor
+
+
 def displayed_width(pool: Pool, width: float) -> float:
     """Return a deviation, or a difference of ratings, as it is shown: it grows as the range does."""
     return width * scale_of(pool).factor
@@ -31,5 +37,7 @@ def scale_of(pool: Pool) -> Scale:
     low, high = settings.display_low, settings.display_high
     lowest, highest = pool.parameters.get("rating_min"), pool.parameters.get("rating_max")
     if low == high or not isinstance(lowest, float | int) or not isinstance(highest, float | int):
+        return Scale(0.0, 0.0, 1.0)
+    if lowest == highest:  # the only rating there is
         return Scale(0.0, 0.0, 1.0)
     return Scale(lowest, low, (high - low) / (highest - lowest))

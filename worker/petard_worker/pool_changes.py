@@ -1,14 +1,15 @@
 """Pools made and changed by people: everything is checked before anything is written."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import NamedTuple
 
 from petard_schema.names import check_pool
-from petard_worker.pool_settings import as_given, pool_settings
+from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection
 from petard_worker.ratings.parameters import BadParameterError, ParameterValue
-from petard_worker.ratings.pool_rules import pool_rules
+from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
 Values = Mapping[str, ParameterValue]
 
@@ -38,8 +39,20 @@ def make_pool(connection: Connection, name: str, system: str, parameters: Values
     except ValueError as error:
         raise BadParameterError(f"{name!r}: {error}") from None
     rules = pool_rules(system, parameters)
-    shown = pool_settings(settings)
+    shown = pool_settings({**usual_settings(rules), **settings})
     return pools.create_pool(connection, name, system, rules.parameters(), as_given(shown))
+
+
+def usual_settings(rules: PoolRules) -> dict[str, ParameterValue]:
+    """Return the settings that follow from how the pool rates: who is provisional where there are deviations.
+
+    The default says it in points of Elo; other systems count in points of another size.
+    """
+    if rules.system.initial().rd == 0:
+        return {}
+    declared = next(each for each in fields(PoolSettings) if each.name == "provisional_rd")
+    highest: float = declared.metadata["limits"].high
+    return {"provisional_rd": min(PoolSettings().provisional_rd * rules.system.elo_point(), highest)}
 
 
 def change_pool(connection: Connection, name: str, change: PoolChange) -> Changed | None:

@@ -7,9 +7,10 @@ who have only left games unpunished have played nothing and are left out everywh
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import Field, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from petard_worker.display import scale_of
 from petard_worker.distribution import Distribution, distribution_of, share
@@ -28,11 +29,22 @@ from petard_worker.postgres.pool_stats import (
     read_ratings_at,
 )
 from petard_worker.postgres.pools import Pool
-from petard_worker.ratings.parameters import BadParameterError, ParameterValue, build, choice, integer, number
+from petard_worker.ratings.parameters import (
+    BadParameterError,
+    ParameterValue,
+    build,
+    check,
+    choice,
+    integer,
+    number,
+)
 from petard_worker.ratings.pool_rules import pool_rules
 
 STEADY_PER_YEAR = 10.0
-"""A mean that moves by no more than so many rating points a year is steady, by our own choice."""
+"""A mean that moves by no more than so many points of Elo a year is steady, by our own choice."""
+USUAL_WIDTH = 150.0
+"""How many points of Elo a rating may move and count as having stayed."""
+NARROWEST = 0.001
 SHORTEST_DRIFT = timedelta(days=30)
 """Over less time a change per year would be mostly noise, multiplied."""
 USUAL_GAMES = 20
@@ -45,7 +57,9 @@ class StatsQuestion:
     """What is asked of a pool; ratings and deviations in rating points."""
 
     days: float = number(90, 0.001, 100_000, "how many days the window of the fluctuation has")
-    width: float = number(150, 0.001, 1e6, "how far a rating may move in it and count as having stayed")
+    width: float = number(
+        USUAL_WIDTH, NARROWEST, 1e6, "how far a rating may move in it and count as having stayed"
+    )
     established: float = number(110, 0, 1_000, "a player with a larger deviation is not established")
     games: int = integer(0, 0, 100_000, "a player with fewer games is not established")
     points: int = integer(12, 2, 200, "at how many times the drift is measured")
@@ -89,7 +103,7 @@ class Drift:
     points: Sequence[RatingsAt]
     players: Trend
     established: Trend
-    steady_per_year: float = STEADY_PER_YEAR
+    steady_per_year: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +131,39 @@ def ask(pool: Pool, given: Mapping[str, ParameterValue], prefix: str = "") -> St
 
     The names of `given` have the prefix, so that an error names what a person has typed.
     """
-    if has_deviation(pool):
-        usual: dict[str, ParameterValue] = {"established": pool_settings(pool.settings).provisional_rd}
-    elif prefix + "established" in given:
+    if prefix + "established" in given and not has_deviation(pool):
         raise BadParameterError(
             f"{prefix}established bounds the RD, but {pool.system} has none: give {prefix}games"
         )
-    else:
-        usual = {"games": USUAL_GAMES}
-    usual = {prefix + name: value for name, value in usual.items()}
-    return build(StatsQuestion, {**usual, **given}, prefix)
+    usual = usual_in(pool)
+    for declared in fields(StatsQuestion):
+        name = prefix + declared.name
+        if name in given:
+            # The default that an error names is the pool's own.
+            check(name, with_default(declared, usual.get(declared.name)), given[name])
+    return build(StatsQuestion, {**{prefix + name: value for name, value in usual.items()}, **given}, prefix)
+
+
+def usual_in(pool: Pool) -> dict[str, ParameterValue]:
+    """Return what is usual in the pool where that is not what is declared; widths go by points of Elo."""
+    width = max(USUAL_WIDTH * elo_point(pool), NARROWEST)
+    if has_deviation(pool):
+        return {"width": width, "established": pool_settings(pool.settings).provisional_rd}
+    return {"width": width, "games": USUAL_GAMES}
+
+
+def with_default(declared: Field[Any], default: ParameterValue | None) -> Field[Any]:
+    """Return the declaration with another default; None keeps its own."""
+    if default is None:
+        return declared
+    own = copy(declared)
+    own.default = default
+    return own
+
+
+def elo_point(pool: Pool) -> float:
+    """Return how many points of the pool weigh as much as one point of Elo."""
+    return pool_rules(pool.system, pool.parameters).system.elo_point()
 
 
 def has_deviation(pool: Pool) -> bool:
@@ -158,7 +195,7 @@ def find_stats(
         pool.name,
         established,
         fluctuation,
-        drift_of(points),
+        drift_of(points, STEADY_PER_YEAR * elo_point(pool)),
         distribution_of(listed.ratings, listed.provisional, scale_of(pool)),
     )
 
@@ -214,20 +251,22 @@ def spread_times(first: datetime, last: datetime, count: int) -> list[datetime]:
     return [first + (last - first) * number / (count - 1) for number in range(count)]
 
 
-def drift_of(points: Sequence[RatingsAt]) -> Drift:
-    """Return the points and how the means move."""
-    everybody = trend_of([(point.time, point.players, point.mean) for point in points])
-    established = trend_of([(point.time, point.established, point.established_mean) for point in points])
-    return Drift(points, everybody, established)
+def drift_of(points: Sequence[RatingsAt], steady: float) -> Drift:
+    """Return the points and how the means move; up to `steady` rating points a year they do not."""
+    everybody = trend_of([(point.time, point.players, point.mean) for point in points], steady)
+    established = trend_of(
+        [(point.time, point.established, point.established_mean) for point in points], steady
+    )
+    return Drift(points, everybody, established, steady)
 
 
-def trend_of(means: Sequence[tuple[datetime, int, float | None]]) -> Trend:
+def trend_of(means: Sequence[tuple[datetime, int, float | None]], steady: float) -> Trend:
     """Return how means of so many players move over time; those of nobody are left out."""
     known = [(time, players, mean) for time, players, mean in means if mean is not None]
     if len(known) < 2 or known[-1][0] - known[0][0] < SHORTEST_DRIFT:
         return Trend(None, None)
     slope = slope_of([((time - known[0][0]) / YEAR, mean, players) for time, players, mean in known])
-    return Trend(slope, in_words(slope))
+    return Trend(slope, in_words(slope, steady))
 
 
 def slope_of(points: Sequence[tuple[float, float, float]]) -> float:
@@ -239,8 +278,8 @@ def slope_of(points: Sequence[tuple[float, float, float]]) -> float:
     return together / math.fsum(w * (x - x_mean) ** 2 for x, _, w in points)
 
 
-def in_words(change_per_year: float) -> str:
+def in_words(change_per_year: float, steady: float) -> str:
     """Return whether such a change is inflation, deflation or steady."""
-    if abs(change_per_year) <= STEADY_PER_YEAR:
+    if abs(change_per_year) <= steady:
         return "steady"
     return "inflation" if change_per_year > 0 else "deflation"

@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from petard_schema.times import parse_time
-from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.cli.reads import read_time
 from petard_worker.cli.servers import reading, require_pool
 from petard_worker.display import displayed, displayed_width
 from petard_worker.distribution import Bin, Distribution
-from petard_worker.pool_stats import STEADY_PER_YEAR, Drift, Fluctuation, PoolStats, Trend, ask, find_stats
+from petard_worker.pool_stats import Drift, Fluctuation, PoolStats, Trend, ask, find_stats
 from petard_worker.postgres.pool_stats import Established
 from petard_worker.postgres.pools import Pool
 
@@ -33,7 +32,8 @@ def stats(
         typer.Option(metavar="TIME", help="The end of everything (RFC 3339; default: the newest event)."),
     ] = None,
     width: Annotated[
-        float | None, typer.Option(help="How far a rating may move in it, and stay (default: 150).")
+        float | None,
+        typer.Option(help="How far a rating may move in it, and stay (default: 150 points of Elo)."),
     ] = None,
     established: Annotated[
         float | None,
@@ -58,7 +58,8 @@ def stats(
 
     A player has stayed who was never further than --width from where they stood when the window began. Where
     a player stood at some time is what `petard player --at` says. Options and JSON are in rating points,
-    tables in the pool's display range.
+    tables in the pool's display range. A mean is steady that moves by no more than 10 points of Elo a year;
+    what a point of Elo comes to in the pool's own points follows from its system and parameters.
     """
     options = {
         "--days": days,
@@ -68,7 +69,7 @@ def stats(
         "--points": points,
         "--drift": drift,
     }
-    end = None if until is None else read_until(until)
+    end = None if until is None else read_time("--until", until)
     with reading() as connection:
         pool = require_pool(connection, name)
         question = ask(pool, {key: value for key, value in options.items() if value is not None}, "--")
@@ -77,14 +78,6 @@ def stats(
         print_json(asdict(found))
     else:
         print_stats(pool, found)
-
-
-def read_until(until: str) -> datetime:
-    """Return the time that --until names."""
-    try:
-        return parse_time(until)
-    except ValueError as error:
-        raise CommandFailed(f"--until {until!r} {error}", USAGE) from None
 
 
 def print_stats(pool: Pool, found: PoolStats) -> None:
@@ -143,7 +136,7 @@ def print_drift(pool: Pool, found: Drift) -> None:
         print_table(("drift", ""), [("nobody had played by then", "")])
         return
     print_table(columns, rows)
-    steady = plain_number(abs(displayed_width(pool, STEADY_PER_YEAR)))
+    steady = plain_number(abs(displayed_width(pool, found.steady_per_year)))
     print_table(
         ("mean of", "a year", f"(steady: no more than {steady} a year)"),
         [trend_row(pool, "all players", found.players), trend_row(pool, "established", found.established)],

@@ -75,7 +75,7 @@ def player(
     With --at: as it was just before the first event with a later time was applied. So no later game is in it;
     a game that came late, when later ones had been applied already, is missing.
     """
-    time = None if at is None else read_at(at)
+    time = None if at is None else read_time("--at", at)
     with reading() as connection:
         known = require_pool(connection, pool)
         if time is None:
@@ -88,14 +88,14 @@ def player(
         print_table(("", name), [*((key, shown(known, key, value)) for key, value in facts.items())])
 
 
-def read_at(at: str) -> datetime:
-    """Return the time that --at names."""
+def read_time(option: str, text: str) -> datetime:
+    """Return the time that an option names."""
     from petard_schema.times import parse_time  # noqa: PLC0415
 
     try:
-        return parse_time(at)
+        return parse_time(text)
     except ValueError as error:
-        raise CommandFailed(f"--at {at!r} {error}", USAGE) from None
+        raise CommandFailed(f"{option} {text!r} {error}", USAGE) from None
 
 
 def present_facts(pool: str, name: str, standing: Standing | None) -> dict[str, object]:

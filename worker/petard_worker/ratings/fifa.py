@@ -79,6 +79,10 @@ class Fifa:
         """Return We."""
         return expected_result(player.rating - opponent.rating, self.scale)
 
+    def elo_point(self) -> float:
+        """Return scale / 400: the slope of We = 1 / (10^(-dr / scale) + 1) at 0 is ln(10) / (4 scale)."""
+        return self.scale / 400
+
     def rate(self, game: Game) -> list[Rated]:
         """Return both teams after the match; raises GameUnsupportedError for other than two teams."""
         a, b = duel(game, self.name)

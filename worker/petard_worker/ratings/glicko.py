@@ -102,6 +102,10 @@ class Glicko:
         """Return the predicted score of the player, both deviations aged and counted."""
         return predict(player.rating, self.aged(player), opponent.rating, self.aged(opponent))
 
+    def elo_point(self) -> float:
+        """Return 1: where nobody has a deviation, g is 1 and E is Elo's."""
+        return 1.0
+
     def aged(self, player: PlayerState) -> float:
         """Return the player's deviation at the time of the game."""
         return aged_rd(player.rd, self.c, player.days, self.rd)

@@ -176,6 +176,10 @@ class Glicko2:
         )
         return 1 / (1 + exp(-g(math.hypot(phi, phi_j)) * ((player.rating - opponent.rating) / SCALE)))
 
+    def elo_point(self) -> float:
+        """Return 1: without deviations E is Elo's, its 400 / ln(10) rounded to SCALE."""
+        return 1.0
+
     def sigma(self, player: PlayerState) -> float:
         """Return the player's volatility; who comes from a system without one has the initial one."""
         return player.volatility or self.volatility

@@ -113,6 +113,14 @@ class RatingSystem(Protocol):
         """Return the predicted score of the player against the opponent, 0 to 1."""
         ...
 
+    def elo_point(self) -> float:
+        """Return how many points of this system weigh as much as one point of Elo, between equals; above 0.
+
+        Elo's E = 1 / (1 + 10^(-D / 400)) has the slope ln(10) / 1600 at D = 0. The slope of `expected` where
+        two players of no deviation are equal, times so many points, is the same.
+        """
+        ...
+
 
 @runtime_checkable
 class PeriodSystem(RatingSystem, Protocol):

@@ -71,13 +71,26 @@ class WengLin:
         """Return the predicted score of the player, both deviations grown by tau and counted."""
         return self.chance(self.team(GameSide((player,), 1)), self.team(GameSide((opponent,), 1)))
 
+    def elo_point(self) -> float:
+        """Return sqrt(2) beta ln(10) / 400, or for Thurstone-Mosteller 2 sqrt(pi) beta ln(10) / 1600.
+
+        At x = (mu_i - mu_q) / (sqrt(2) beta) = 0 the logistic has the slope 1/4, Phi has 1 / sqrt(2 pi).
+        Neither sigma nor tau is in it: of players who are not known that well the true slope is smaller.
+        """
+        slope = 1 / math.sqrt(2 * math.pi) if self.is_normal() else 1 / 4
+        return math.sqrt(2) * self.beta / slope * math.log(10) / 1600
+
+    def is_normal(self) -> bool:
+        """Return whether performances are normal, and not logistic."""
+        return self.model.startswith("thurstone")
+
     def chance(self, i: Team, q: Team) -> float:
         """Return the chance of side i against side q, 0 to 1; a draw is half of one.
 
         Logistic for Bradley-Terry and Plackett-Luce, normal for Thurstone-Mosteller, without doubling c_iq.
         """
         x = (i.mu - q.mu) / math.sqrt(i.sigma2 + q.sigma2 + 2 * self.beta * self.beta)
-        return Phi(x) if self.model.startswith("thurstone") else logistic(x)
+        return Phi(x) if self.is_normal() else logistic(x)
 
     def rate(self, game: Game) -> list[Rated]:
         """Return every player after the game, all computed from the states before it."""

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 from xml.sax.saxutils import escape
 
 from petard_worker.ratings import elo, fide
+from petard_worker.sheet.words import number
 
 WIDEST = 800
 """Rating points on either side of the curve."""
@@ -22,7 +23,6 @@ DIFFERENCE_TICKS = tuple(range(-WIDEST, WIDEST + 1, 200))
 SCORE_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_WIDTH = 480
 LEAST_HEIGHT = 280
-MINUS = "\N{MINUS SIGN}"
 
 WORDS = {
     "en": {
@@ -89,16 +89,6 @@ def words(lang: str) -> dict[str, str]:
     if lang not in WORDS:
         raise ValueError(f"language must be one of {', '.join(WORDS)}, not {lang!r}")
     return WORDS[lang]
-
-
-def number(value: float, lang: str, digits: int = 0, *, signed: bool = False) -> str:
-    """Return the number as people of that language write it, with a true minus sign and never as −0."""
-    text = f"{value:.{digits}f}"
-    if not text.strip("-0."):
-        text = text.removeprefix("-")
-    sign = "+" if signed and value > 0 and text.strip("0.") else ""
-    text = sign + text.replace("-", MINUS)
-    return text.replace(".", ",") if lang == "fr" else text
 
 
 def difference_text(difference: float, lang: str) -> str:

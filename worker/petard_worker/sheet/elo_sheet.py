@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from petard_worker.ratings import fide
 from petard_worker.sheet import elo_curve
-from petard_worker.sheet.elo_curve import MINUS, WIDEST, Point, number
+from petard_worker.sheet.elo_curve import WIDEST, Point
+from petard_worker.sheet.words import MINUS, WORDS, date_text, number, plain, points
 
 if TYPE_CHECKING:
     from petard_worker.sheet.glyphs import Line
@@ -43,100 +44,8 @@ LARGEST = 1e6
 """No rating is near it, and the page has no place for longer numbers."""
 LONGEST = 500
 """Characters of a text. Names have 64 at most."""
-SCORES = {"win": 1.0, "draw": 0.5, "loss": 0.0}
-
-MONTHS = {
-    "en": (
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ),
-    "fr": (
-        "janvier",
-        "février",
-        "mars",
-        "avril",
-        "mai",
-        "juin",
-        "juillet",
-        "août",
-        "septembre",
-        "octobre",
-        "novembre",
-        "décembre",
-    ),
-}
-
-WORDS = {
-    "en": {
-        "title": "Elo rating of one game",
-        "player": "Player",
-        "opponent": "Opponent",
-        "rating": "Rating R",
-        "opponent_rating": "Opponent's rating Ro",
-        "difference": "Difference D = R − Ro",
-        "result": "Result",
-        "win": "win, S = 1",
-        "draw": "draw, S = 0.5",
-        "loss": "loss, S = 0",
-        "k": "Factor K",
-        "games": "Games rated before",
-        "age": "Age",
-        "results": "Results",
-        "by_logistic": "Logistic (Elo)",
-        "by_fide": "FIDE table 8.1.2",
-        "expected": "Expected score",
-        "change": "Change",
-        "new": "New rating",
-        "performance": "Performance of this game",
-        "curve": "Expected score by rating difference",
-        "formulas": "Formulas",
-        "table": "PD: from table 8.1.2; beyond ±400, D counts as ±400 unless R is 2650 or more (8.3.1)",
-        "dp": "Rp = Ro + dp; dp: from table 8.1.1, win +800, draw 0, loss −800",
-        "rounding": "FIDE rounds the sum of a rating period, not each game (8.3.4).",
-        "sources": "Sources: A. E. Elo, The Rating of Chessplayers, Past and Present (1978); FIDE Handbook"
-        " B.02, FIDE Rating Regulations effective from 1 March 2024, amended 1 October 2025.",
-    },
-    "fr": {
-        "title": "Classement Elo d'une partie",
-        "player": "Joueur",
-        "opponent": "Adversaire",
-        "rating": "Classement R",
-        "opponent_rating": "Classement adverse Ro",
-        "difference": "Écart D = R − Ro",
-        "result": "Résultat",
-        "win": "victoire, S = 1",
-        "draw": "nulle, S = 0,5",
-        "loss": "défaite, S = 0",
-        "k": "Coefficient K",
-        "games": "Parties classées avant",
-        "age": "Âge",
-        "results": "Résultats",
-        "by_logistic": "Logistique (Elo)",
-        "by_fide": "Table FIDE 8.1.2",
-        "expected": "Score attendu",
-        "change": "Variation",
-        "new": "Nouveau classement",
-        "performance": "Performance de la partie",
-        "curve": "Score attendu selon l'écart de classement",
-        "formulas": "Formules",
-        "table": "PD : selon la table 8.1.2 ; au-delà de ±400, D compte ±400, sauf si R atteint 2650 (8.3.1)",
-        "dp": "Rp = Ro + dp ; dp : selon la table 8.1.1, victoire +800, nulle 0, défaite −800",
-        "rounding": "La FIDE arrondit la somme d'une période, pas chaque partie (8.3.4).",
-        "sources": "Sources : A. E. Elo, The Rating of Chessplayers, Past and Present (1978) ; Manuel de la"
-        " FIDE B.02, règlement du classement en vigueur depuis le 1er mars 2024, modifié le 1er octobre"
-        " 2025.",
-    },
-}
+Result = Literal["win", "draw", "loss"]
+SCORES: dict[Result, float] = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 
 class SheetUnavailable(Exception):  # noqa: N818
@@ -150,6 +59,7 @@ class SheetUnavailable(Exception):  # noqa: N818
 class Sheet:
     """One rated game, seen by one player. Ratings, changes and performance are in rating points.
 
+    player, opponent: their names, "" for somebody who is not named on the page.
     expected, change, new_rating: by the logistic curve; those with _fide: by FIDE's table. k_reason: why K is
     what it is, in the language of the sheet. games: rated before this one; age in years; None where unknown.
     Raises ValueError for a number that is not finite or beyond a million, a text of more than 500
@@ -160,7 +70,7 @@ class Sheet:
     opponent: str
     rating: float
     opponent_rating: float
-    result: Literal["win", "draw", "loss"]
+    result: Result
     k: float
     k_reason: str
     expected: float
@@ -202,8 +112,9 @@ def sheet_bytes(sheet: Sheet) -> bytes:
     except ImportError as error:
         raise SheetUnavailable from error
     words = WORDS[sheet.lang]
-    names = f"{line_of(sheet.player).shown} – {line_of(sheet.opponent).shown}"
-    page = PdfPage(f"{words['title']}: {names}, {sheet.date.isoformat()}", sheet.date, sheet.lang)
+    names = " – ".join(line_of(name).shown for name in (sheet.player, sheet.opponent) if name)
+    title = f"{words['title']}: {names}" if names else words["title"]
+    page = PdfPage(f"{title}, {sheet.date.isoformat()}", sheet.date, sheet.lang)
     page.text(LEFT, 778, words["title"], 20, font=BOLD, colour=INK)
     right_text(page, RIGHT, 778, date_text(sheet.date, sheet.lang), 11, colour=QUIET)
     page.lines([(LEFT, 766), (RIGHT, 766)], LOGISTIC, 1.5)
@@ -214,30 +125,13 @@ def sheet_bytes(sheet: Sheet) -> bytes:
     return page.finished()
 
 
-def date_text(day: date, lang: str) -> str:
-    """Return the date in words; not by the locale of the process."""
-    number_of_day = "1er" if lang == "fr" and day.day == 1 else str(day.day)
-    return f"{number_of_day} {MONTHS[lang][day.month - 1]} {day.year}"
-
-
-def points(value: float, lang: str, *, signed: bool = False) -> str:
-    """Return rating points: whole where they are whole, else with two decimals."""
-    return number(value, lang, 0 if value == round(value) else 2, signed=signed)
-
-
-def plain(value: float, lang: str) -> str:
-    """Return a number with as many decimals as it has, four at most."""
-    text = number(value, lang, 4)
-    return text.rstrip("0").rstrip(".,")
-
-
 def draw_inputs(page: "PdfPage", sheet: Sheet, y: float) -> float:
     """Draw the table of inputs from y downwards and return where it ends."""
     words, lang = WORDS[sheet.lang], sheet.lang
     k = plain(sheet.k, lang)
+    names = ((words["player"], sheet.player), (words["opponent"], sheet.opponent))
     rows = [
-        (words["player"], sheet.player),
-        (words["opponent"], sheet.opponent),
+        *((label, name) for label, name in names if name),
         (words["rating"], points(sheet.rating, lang)),
         (words["opponent_rating"], points(sheet.opponent_rating, lang)),
         (words["difference"], points(sheet.rating - sheet.opponent_rating, lang, signed=True)),

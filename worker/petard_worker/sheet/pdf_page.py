@@ -95,7 +95,7 @@ class PdfPage:
         self.canvas.setSubject("")
         self.canvas.setCreator("Petard")
         # reportlab would say the year 2000.
-        self.canvas.setDateFormatter(lambda *_: f"D:{day:%Y%m%d}")
+        self.canvas.setDateFormatter(lambda *_: f"D:{day.isoformat().replace('-', '')}")
         self.fonts: dict[str, GlyphFont] = {}
 
     def text(self, x: float, y: float, text: str, size: float, *, font: str = REGULAR, colour: str) -> float:

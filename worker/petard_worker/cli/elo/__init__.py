@@ -5,7 +5,17 @@ import sys
 
 import typer
 
-from petard_worker.cli.elo import change, cite, expected, field, percentile, performance, table, tournament
+from petard_worker.cli.elo import (
+    change,
+    cite,
+    expected,
+    field,
+    pdf,
+    percentile,
+    performance,
+    table,
+    tournament,
+)
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -19,12 +29,16 @@ app.command(context_settings=NEGATIVE_NUMBERS)(tournament.tournament)
 app.command(context_settings=NEGATIVE_NUMBERS)(percentile.percentile)
 app.command()(table.table)
 app.command("simulate-field")(field.simulate_field)
+app.command(context_settings=NEGATIVE_NUMBERS)(pdf.pdf)
 app.command()(cite.cite)
 
 
 @app.callback()
 def calculator() -> None:
-    """Calculate with Elo ratings: expected scores, changes, performances, tournaments. No servers."""
+    """Calculate with Elo ratings: expected scores, changes, performances, tournaments.
+
+    No servers are needed, unless a pool is named.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.encoding.lower().startswith("utf"):
         # A name in a source must not end a command on a terminal that cannot show its letters.
         sys.stdout.reconfigure(errors="replace")

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,17 +22,37 @@ from petard_worker.ratings.calculator import (
     simulate_swiss,
 )
 from petard_worker.ratings.calculator.entrants import read_entrant, read_entrants
+from petard_worker.ratings.calculator.field import MOST_PLAYERS
+
+if TYPE_CHECKING:
+    from petard_worker.cli.elo.in_pool import PoolField
 
 FORMATS = ("single", "double", "swiss")
+USUAL_TOP = 16
 MOST_PLACES_SHOWN = 8
 
 
 def simulate_field(
     player: Annotated[
-        list[str] | None, typer.Option(metavar="NAME:RATING", help="A player; as often as needed.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:RATING", help="A player; as often as needed. With --pool NAME alone will do."
+        ),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Players from a file: name,rating a line; - is stdin.")
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(metavar="POOL", help="Players with their ratings from this pool.")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=MOST_PLAYERS,
+            help="The first so many of the pool's board.",
+            show_default=str(USUAL_TOP),
+        ),
     ] = None,
     format_: Annotated[
         str,
@@ -54,21 +74,70 @@ def simulate_field(
     share their places. In a Swiss, players of equal points meet, the upper half against the lower by rating,
     nobody twice if it can be avoided; without colours, so a simpler pairing than FIDE's.
 
+    With --pool the players are the first of its board, or those named by --player, as if their ratings were
+    known exactly. Ratings are shown, and typed as NAME:RATING, as the pool shows them (JSON: in its points).
+    For the chances they are divided by what weighs as much as one point of Elo in the pool's system (JSON:
+    `elo_point`), since the expected scores are those of Elo's scale of 400.
+
     Example: petard elo simulate-field --player Ann:1900 --player Bob:1800 --player Cem:1750 --format double
     """
+    play = simulation(format_, rounds)
+    field = chosen_field(pool, player, csv, top)
     with usage_errors():
-        entrants = [
-            *(read_entrant(text) for text in player or ()),
-            *(() if csv is None else read_entrants(read_rows(csv))),
-        ]
-        play = simulation(format_, rounds)
+        entrants = typed_entrants(player, csv) if field is None else elo_entrants(field)
         uniform = random.Random(seed).random  # noqa: S311 - a forecast is no secret
         with progress("tournaments") as bar:
             found = play(entrants, Setting(runs, draws), uniform, lambda done: bar.show(done, runs))
     if json:
-        print_json({"format": format_, "seed": seed, **found._asdict(), "players": as_facts(found.players)})
+        facts = {"format": format_, "seed": seed, **found._asdict(), "players": as_facts(found.players)}
+        print_json(facts if field is None else facts | pool_facts(field, found))
     else:
-        show(found)
+        show(found, shown_ratings(field, found))
+
+
+def chosen_field(
+    pool: str | None, players: list[str] | None, csv: Path | None, top: int | None
+) -> "PoolField | None":
+    """Return the players of the pool, or None where none is named."""
+    if pool is None:
+        if top is not None:
+            raise CommandFailed("--top goes with --pool, whose board it is of", USAGE)
+        return None
+    if csv is not None:
+        raise CommandFailed("--csv goes without --pool: the file has the ratings", USAGE)
+    if players and top is not None:
+        raise CommandFailed("give --top or --player, not both", USAGE)
+    from petard_worker.cli.elo.in_pool import named_in_pool, top_of_pool  # noqa: PLC0415
+
+    return named_in_pool(pool, players) if players else top_of_pool(pool, top or USUAL_TOP)
+
+
+def typed_entrants(players: list[str] | None, csv: Path | None) -> list[Entrant]:
+    """Return the players of the options and of the file."""
+    return [
+        *(read_entrant(text) for text in players or ()),
+        *(() if csv is None else read_entrants(read_rows(csv))),
+    ]
+
+
+def elo_entrants(field: "PoolField") -> list[Entrant]:
+    """Return the players of a pool with ratings in points of Elo; only their differences mean anything."""
+    return [Entrant(name, points / field.elo_point) for name, points in field.ratings.items()]
+
+
+def pool_facts(field: "PoolField", found: Forecast) -> dict[str, object]:
+    """Return what JSON says of a forecast for a pool's players, with ratings in the pool's own points."""
+    players = [line._replace(rating=field.ratings[line.name]) for line in found.players]
+    return {"pool": field.pool.name, "elo_point": field.elo_point, "players": as_facts(players)}
+
+
+def shown_ratings(field: "PoolField | None", found: Forecast) -> list[str]:
+    """Return the ratings of the players as people see them."""
+    if field is None:
+        return [rating(line.rating) for line in found.players]
+    from petard_worker.display import displayed  # noqa: PLC0415
+
+    return [rating(displayed(field.pool, field.ratings[line.name])) for line in found.players]
 
 
 Simulation = Callable[[list[Entrant], Setting, Callable[[], float], Callable[[int], None]], Forecast]
@@ -90,20 +159,20 @@ def simulation(format_: str, rounds: int | None) -> Simulation:
     )
 
 
-def show(found: Forecast) -> None:
-    """Print the chances of all players."""
+def show(found: Forecast, ratings: list[str]) -> None:
+    """Print the chances of all players, whose ratings are shown as these."""
     listed = min(len(found.players), MOST_PLACES_SHOWN)
     print_table(
         ("player", "rating", "points", "mean place", *(f"place {place}" for place in range(1, listed + 1))),
         (
             (
                 line.name,
-                rating(line.rating),
+                shown,
                 f"{line.points:.2f}",
                 f"{line.mean_place:.2f}",
                 *(percent(chance) for chance in line.places[:listed]),
             )
-            for line in found.players
+            for line, shown in zip(found.players, ratings, strict=True)
         ),
     )
     note(

@@ -6,9 +6,12 @@ import typer
 
 from petard_worker.cli.elo.arguments import usage_errors
 from petard_worker.cli.elo.facts import as_facts, note, percent, rating
-from petard_worker.cli.errors import CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table
-from petard_worker.ratings.calculator import Percentile, estimated_percentile, read_rating
+from petard_worker.ratings.calculator import estimated_percentile, read_number, read_rating
+from petard_worker.ratings.calculator.accepted import check_range
+
+HIGHEST_SHOWN = 1e6
+"""A display range may end there."""
 
 
 def percentile(
@@ -22,8 +25,10 @@ def percentile(
 ) -> None:
     """Show which share of players is rated lower, in a pool or, without one, by an estimate.
 
-    In a pool: of its listed players those rated lower, and half of those rated the same. Without a pool it is
-    an estimate only, from one published distribution, which is named with it.
+    In a pool: of its listed players those rated lower, and half of those rated the same. The rating is one as
+    it is seen, in the pool's display range (JSON: `rating`; `rating_points` is the same in the pool's own
+    points), and is taken as known exactly, with an RD of 0. Without a pool it is an estimate only, from one
+    published distribution, which is named with it, and needs no servers.
 
     Example: petard elo percentile chess-blitz 1800, or without a pool: petard elo percentile 1800
     """
@@ -60,7 +65,9 @@ def show_estimate(text: str, *, json: bool) -> None:
 def show_place(pool: str, text: str, *, json: bool) -> None:
     """Print where a rating stands in a pool."""
     with usage_errors():
-        value = read_rating(text)
+        value = check_range(read_number(text, "rating"), -HIGHEST_SHOWN, HIGHEST_SHOWN, "rating")
+    from petard_worker.cli.elo.in_pool import place_in_pool  # noqa: PLC0415
+
     found = place_in_pool(pool, value)
     if json:
         print_json({"pool": pool, "rating": value, **found._asdict(), "estimate": False})
@@ -75,8 +82,3 @@ def show_place(pool: str, text: str, *, json: bool) -> None:
             ("listed players", found.listed),
         ],
     )
-
-
-def place_in_pool(pool: str, value: float) -> Percentile:
-    """Return where a rating stands among the listed players of a pool."""
-    raise CommandFailed(f"the players of {pool!a} cannot be counted yet: leave the pool out for an estimate")

@@ -1,0 +1,185 @@
+"""What the sheet says, in English and French: its labels, why K is what it is, dates and numbers.
+
+Neither the locale of the process nor a translation of sentences made elsewhere has a part in it.
+"""
+
+from datetime import date
+
+from petard_worker.ratings.calculator import KChoice
+from petard_worker.ratings.k_factors import (
+    CALCULATOR_BANDS,
+    FIDE_MASTER,
+    FIDE_NEW,
+    FIDE_USUAL,
+    FIDE_YOUNG,
+    KFactor,
+)
+
+MINUS = "\N{MINUS SIGN}"
+
+MONTHS = {
+    "en": (
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ),
+    "fr": (
+        "janvier",
+        "février",
+        "mars",
+        "avril",
+        "mai",
+        "juin",
+        "juillet",
+        "août",
+        "septembre",
+        "octobre",
+        "novembre",
+        "décembre",
+    ),
+}
+
+WORDS = {
+    "en": {
+        "title": "Elo rating of one game",
+        "player": "Player",
+        "opponent": "Opponent",
+        "rating": "Rating R",
+        "opponent_rating": "Opponent's rating Ro",
+        "difference": "Difference D = R − Ro",
+        "result": "Result",
+        "win": "win, S = 1",
+        "draw": "draw, S = 0.5",
+        "loss": "loss, S = 0",
+        "k": "Factor K",
+        "games": "Games rated before",
+        "age": "Age",
+        "results": "Results",
+        "by_logistic": "Logistic (Elo)",
+        "by_fide": "FIDE table 8.1.2",
+        "expected": "Expected score",
+        "change": "Change",
+        "new": "New rating",
+        "performance": "Performance of this game",
+        "curve": "Expected score by rating difference",
+        "formulas": "Formulas",
+        "table": "PD: from table 8.1.2; beyond ±400, D counts as ±400 unless R is 2650 or more (8.3.1)",
+        "dp": "Rp = Ro + dp; dp: from table 8.1.1, win +800, draw 0, loss −800",
+        "rounding": "FIDE rounds the sum of a rating period, not each game (8.3.4).",
+        "sources": "Sources: A. E. Elo, The Rating of Chessplayers, Past and Present (1978); FIDE Handbook"
+        " B.02, FIDE Rating Regulations effective from 1 March 2024, amended 1 October 2025.",
+    },
+    "fr": {
+        "title": "Classement Elo d'une partie",
+        "player": "Joueur",
+        "opponent": "Adversaire",
+        "rating": "Classement R",
+        "opponent_rating": "Classement adverse Ro",
+        "difference": "Écart D = R − Ro",
+        "result": "Résultat",
+        "win": "victoire, S = 1",
+        "draw": "nulle, S = 0,5",
+        "loss": "défaite, S = 0",
+        "k": "Coefficient K",
+        "games": "Parties classées avant",
+        "age": "Âge",
+        "results": "Résultats",
+        "by_logistic": "Logistique (Elo)",
+        "by_fide": "Table FIDE 8.1.2",
+        "expected": "Score attendu",
+        "change": "Variation",
+        "new": "Nouveau classement",
+        "performance": "Performance de la partie",
+        "curve": "Score attendu selon l'écart de classement",
+        "formulas": "Formules",
+        "table": "PD : selon la table 8.1.2 ; au-delà de ±400, D compte ±400, sauf si R atteint 2650 (8.3.1)",
+        "dp": "Rp = Ro + dp ; dp : selon la table 8.1.1, victoire +800, nulle 0, défaite −800",
+        "rounding": "La FIDE arrondit la somme d'une période, pas chaque partie (8.3.4).",
+        "sources": "Sources : A. E. Elo, The Rating of Chessplayers, Past and Present (1978) ; Manuel de la"
+        " FIDE B.02, règlement du classement en vigueur depuis le 1er mars 2024, modifié le 1er octobre"
+        " 2025.",
+    },
+}
+
+CALCULATOR_MASTER, CALCULATOR_STRONG, CALCULATOR_USUAL = (factor for _, factor in CALCULATOR_BANDS)
+
+K_REASONS = {
+    "en": {
+        FIDE_NEW: "fewer than 30 games: FIDE 8.3.3",
+        FIDE_YOUNG: "to the end of the year of the 18th birthday, below 2300: FIDE 8.3.3",
+        FIDE_USUAL: "30 games or more, never rated 2400: FIDE 8.3.3",
+        FIDE_MASTER: "rated 2400 or more, now or before: FIDE 8.3.3",
+        CALCULATOR_MASTER: "rated 2400 or more: many online calculators, not FIDE",
+        CALCULATOR_STRONG: "rated 2100 or more, below 2400: many online calculators, not FIDE",
+        CALCULATOR_USUAL: "rated below 2100: many online calculators, not FIDE",
+    },
+    "fr": {
+        FIDE_NEW: "moins de 30 parties : FIDE 8.3.3",
+        FIDE_YOUNG: "jusqu'à la fin de l'année des 18 ans, sous 2300 : FIDE 8.3.3",
+        FIDE_USUAL: "30 parties ou plus, jamais classé 2400 : FIDE 8.3.3",
+        FIDE_MASTER: "classé 2400 ou plus, à présent ou auparavant : FIDE 8.3.3",
+        CALCULATOR_MASTER: "classé 2400 ou plus : de nombreux calculateurs en ligne, pas la FIDE",
+        CALCULATOR_STRONG: "classé 2100 ou plus, sous 2400 : de nombreux calculateurs en ligne, pas la FIDE",
+        CALCULATOR_USUAL: "classé sous 2100 : de nombreux calculateurs en ligne, pas la FIDE",
+    },
+}
+"""Why K is what it is, by the rule that gave it."""
+
+OTHER_K_REASONS = {
+    "en": {
+        "given": "as given",
+        "limited": "{given} given, but at most 700 for one game: FIDE 8.3.3",
+        "assumed": "{reason}; number of games not given",
+    },
+    "fr": {
+        "given": "indiqué",
+        "limited": "{given} indiqué, mais 700 au plus pour une partie : FIDE 8.3.3",
+        "assumed": "{reason} ; nombre de parties non indiqué",
+    },
+}
+
+
+def k_reason(factor: KFactor, choice: KChoice, lang: str) -> str:
+    """Return why K is what it is for one game, and what was assumed to find it."""
+    other = OTHER_K_REASONS[lang]
+    if choice.given is not None:
+        limited = factor.k < choice.given
+        return other["limited"].format(given=plain(choice.given, lang)) if limited else other["given"]
+    reason = K_REASONS[lang][factor]
+    return other["assumed"].format(reason=reason) if choice.assumed else reason
+
+
+def date_text(day: date, lang: str) -> str:
+    """Return the date in words; not by the locale of the process."""
+    number_of_day = "1er" if lang == "fr" and day.day == 1 else str(day.day)
+    return f"{number_of_day} {MONTHS[lang][day.month - 1]} {day.year}"
+
+
+def points(value: float, lang: str, *, signed: bool = False) -> str:
+    """Return rating points: whole where they are whole, else with two decimals."""
+    return number(value, lang, 0 if value == round(value) else 2, signed=signed)
+
+
+def plain(value: float, lang: str) -> str:
+    """Return a number with as many decimals as it has, four at most."""
+    text = number(value, lang, 4)
+    return text.rstrip("0").rstrip(".,")
+
+
+def number(value: float, lang: str, digits: int = 0, *, signed: bool = False) -> str:
+    """Return the number as people of that language write it, with a true minus sign and never as −0."""
+    text = f"{value:.{digits}f}"
+    if not text.strip("-0."):
+        text = text.removeprefix("-")
+    sign = "+" if signed and value > 0 and text.strip("0.") else ""
+    text = sign + text.replace("-", MINUS)
+    return text.replace(".", ",") if lang == "fr" else text
