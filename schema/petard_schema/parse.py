@@ -8,9 +8,10 @@ integers within +-(2^53 - 1), floats that a double can hold. NUL is refused too:
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -88,9 +89,25 @@ def read_counted(body: str) -> GameEvent:
     document = json.loads(body)
     model = EVENT_TYPES[document["type"]]
     data_model, side_model = (FinishedGame, Side) if model is GameFinished else (AbandonedGame, UnrankedSide)
-    data = document["data"]
-    sides = tuple(_as_it_stands(side_model, side) for side in data["sides"])
+    data = _without_strangers(document["data"], knockout=lambda value: isinstance(value, bool))
+    sides = tuple(
+        _as_it_stands(side_model, _without_strangers(side, weights=partial(_are_weights, side["players"])))
+        for side in data["sides"]
+    )
     return _as_it_stands(model, {**document, "data": _as_it_stands(data_model, {**data, "sides": sides})})
+
+
+def _without_strangers(values: Mapping[str, Any], **known: Callable[[object], bool]) -> dict[str, Any]:
+    """Return the fields without those that came before they meant anything, when they could be anything."""
+    return {name: value for name, value in values.items() if name not in known or known[name](value)}
+
+
+def _are_weights(players: Sequence[str], value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == len(players)
+        and all(type(weight) in {int, float} and 0 <= weight <= 1 for weight in value)
+    )
 
 
 def _as_it_stands(model: type[Model], values: Mapping[str, object]) -> Model:

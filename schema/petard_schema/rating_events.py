@@ -34,7 +34,11 @@ class Explanation(Message):
     )
     penalty: Annotated[bool, Field(description="The abandonment was punished.")] = False
     late: Annotated[
-        bool, Field(description="The event's time was before the player's last one, so nothing aged.")
+        bool,
+        Field(
+            description="The event's time was before the player's last one: nothing aged, or, in a pool with"
+            " rating periods, it counted in the open one."
+        ),
     ] = False
 
 

@@ -208,7 +208,10 @@ def test_migrate_says_what_it_did_and_that_it_has_nothing_to_do(run, owner):
 
     first, second = run("migrate"), run("migrate")
 
-    assert (first.code, first.stderr) == (0, "applied 0001_pipeline\napplied 0002_rating_periods\n")
+    assert (first.code, first.stderr) == (
+        0,
+        "applied 0001_pipeline\napplied 0002_rating_periods\napplied 0003_own_source\n",
+    )
     assert (second.code, second.stderr) == (0, "nothing to do: the database is up to date\n")
 
 

@@ -56,6 +56,7 @@ CHECKS: list[tuple[str, str, dict[str, object]]] = [
     ("ledger_ends_rated_or_ignored", "ledger", {"outcome": "dead", "counts": False}),
     ("ledger_counts_rated_games_only", "ledger", {"outcome": "ignored", "reason": "unrated"}),
     ("ledger_counts_rated_games_only", "ledger", {"game": None}),
+    ("ledger_own_source_reports_no_game", "ledger", {"source": "/petard"}),
     *(("rating_is_finite", "rating", {name: value}) for name, value in product(NUMBERS, INFINITE)),
     ("rating_is_finite", "rating", {"rd": -1.0}),
     ("rating_bomb_is_within_its_cap", "rating", {"bomb": 51}),

@@ -1,7 +1,7 @@
 """Pools with rating periods: what is simultaneous, what a period's end is, and that a replay is exact."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 
 import psycopg
@@ -12,7 +12,7 @@ from integration.arena import START, abandoned, apply_all, dead_letters, event, 
 from petard_schema import GameEvent, Keys, PeriodClosed, parse_event
 from petard_schema.times import format_time
 from petard_worker.fold import PlayerRecord, fold_event, new_record, players_of
-from petard_worker.periods import first_day
+from petard_worker.periods import Period, first_day, period_at
 from petard_worker.pool_changes import PoolChange, change_pool
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import get_pool
@@ -51,10 +51,10 @@ def replay(owner: psycopg.Connection, system: str, **parameters: int) -> dict[st
     for kind, body in rows:
         if kind == "petard.period.closed.v1":
             first = PeriodClosed.model_validate_json(body).data.next_first_day
-            period = first.toordinal() - START.date().toordinal() + first_day(START, 7)
+            period = Period(first.toordinal() - START.date().toordinal() + first_day(START, 7), 7)
             continue
         entry: GameEvent = parse_event(body.encode())
-        period = first_day(entry.time, rules.period) if period is None else period
+        period = period_at(entry.time, rules.period) if period is None else period
         before = {player: standing.get(player, new_record(rules)) for player in players_of(entry)}
         verdict = fold_event(rules, before, entry, period)
         standing |= {change.player: change.after for change in verdict.changes}
@@ -194,6 +194,97 @@ def test_a_late_game_counts_in_the_open_period(
     assert len(outcomes(owner)) == 8
 
 
+SEASONS = {"carry": 0.5, "carry_mean": 1500, "season_month": 8}
+
+
+def on(number: int, winner: str, loser: str, time: str) -> bytes:
+    return game(number, winner, loser, (datetime.fromisoformat(time) - START).total_seconds() / 86_400)
+
+
+def changed(owner: psycopg.Connection, game_: str, player: str) -> tuple[float, float]:
+    """The player's rating before and after a game."""
+    sql = """
+        SELECT rating_before, rating_after FROM petard.change JOIN petard.ledger USING (pool, seq)
+        WHERE game = %(game)s AND player = %(player)s
+    """
+    row = owner.execute(sql, {"game": game_, "player": player}).fetchone()
+    assert row is not None
+    return row
+
+
+def test_a_season_that_starts_within_a_period_starts_with_the_next_one(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    # The period from 11 July to 9 August holds the start of the season.
+    make_pool(connection, system="elo", parameters={"period": 30, "k": 1, "rating": 2000, **SEASONS})
+    days = ("2025-07-01", "2025-08-02", "2025-09-10", "2025-11-11")
+
+    apply_all(
+        connection,
+        client,
+        keys,
+        [on(n, "ann", f"new-{n}", f"{day}T12:00:00+00:00") for n, day in enumerate(days)],
+    )
+
+    steps = [changed(owner, f"g-{n}", "ann") for n in range(4)]
+    assert [after < before for before, after in steps] == [False, False, True, False]
+    before, after = steps[2]
+    assert after == pytest.approx((before + 1500) / 2, abs=1)
+
+
+def test_a_late_game_carries_nobody_over_twice(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, system="elo", parameters={"period": 1, "k": 1, "rating": 2000, **SEASONS})
+
+    apply_all(
+        connection,
+        client,
+        keys,
+        [
+            on(1, "ann", "bob", "2025-07-30T12:00:00+00:00"),
+            on(2, "cid", "dan", "2025-08-01T00:00:01+00:00"),
+            on(3, "ann", "bob", "2025-07-31T23:59:59+00:00"),  # late: it counts in August, and in its season
+            on(4, "ann", "bob", "2025-08-03T12:00:00+00:00"),
+        ],
+    )
+
+    assert changed(owner, "g-3", "ann")[1] == pytest.approx(1750, abs=2)
+    before, after = changed(owner, "g-4", "ann")
+    assert after == pytest.approx(before, abs=2)
+
+
+def test_a_late_game_ages_nobody_twice(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, parameters={**WEEK, "c": 10})
+    apply_all(connection, client, keys, [game(1, "ann", "bob", 1), game(2, "cid", "dan", 50)])
+    apply_all(connection, client, keys, [game(3, "ann", "bob", 8)])  # counts in the week of day 49
+    (r, RD, _), (r_j, RD_j, _) = rating_and_rd(owner)["ann"], rating_and_rd(owner)["bob"]
+
+    apply_all(connection, client, keys, [game(4, "ann", "bob", 57)])
+
+    aged, aged_j = ((rd * rd + 100 * 7) ** 0.5 for rd in (RD, RD_j))
+    expected = update(r, aged, [Result(g(aged_j), E(r, r_j, g(aged_j)), 1)])
+    assert rating_and_rd(owner)["ann"][:2] == pytest.approx(expected, abs=1e-9)
+
+
+def test_another_length_of_periods_takes_nothing_back(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, parameters=WEEK)
+    apply_all(connection, client, keys, [game(1, "ann", "bob", 1), game(2, "cid", "dan", 8)])
+    (r, RD, _), (r_j, RD_j, _) = rating_and_rd(owner)["ann"], rating_and_rd(owner)["bob"]
+    change_pool(connection, "p", PoolChange({"period": 14}, {}, resume=False))
+
+    apply_all(connection, client, keys, [game(3, "bob", "ann", 9)])
+
+    # The first day of the new period is that of ann's old one, whose rating was final.
+    expected = update(r, RD, [Result(g(RD_j), E(r, r_j, g(RD_j)), 0)])
+    assert rating_and_rd(owner)["ann"][:2] == pytest.approx(expected, abs=1e-9)
+    assert records(owner)["ann"].peak == r
+
+
 def test_an_ignored_event_ends_no_period(
     connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
@@ -268,11 +359,26 @@ def test_preview_says_what_one_more_game_of_the_period_would_do(
     pool = get_pool(connection, "p")
     assert pool is not None
 
-    outlook = find_preview(connection, pool, "ann", "bob", START + timedelta(days=5)).outlooks[0]
+    preview = find_preview(connection, pool, "ann", "bob", START + timedelta(days=5))
+    outlook = preview.outlooks[0]
     apply_all(connection, client, keys, [game(7, "ann", "bob", 5)])
 
     assert outlook.first_rating == rating_and_rd(owner)["ann"][0]
     assert outlook.second_rating == rating_and_rd(owner)["bob"][0]
+
+
+def test_preview_counts_in_a_period_that_is_ahead_of_now(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, parameters={**WEEK, "c": 100})
+    apply_all(connection, client, keys, [*FIRST_WEEK, game(5, "cid", "dan", 7)])
+    pool = get_pool(connection, "p")
+    assert pool is not None
+
+    outlook = find_preview(connection, pool, "ann", "bob", START + timedelta(days=6.999)).outlooks[0]
+    apply_all(connection, client, keys, [game(7, "ann", "bob", 6.999)])
+
+    assert outlook.first_rating == rating_and_rd(owner)["ann"][0]
 
 
 def test_the_end_of_a_period_is_published_without_a_gap(

@@ -247,3 +247,34 @@ def test_weights_of_an_event_reach_the_system(
     assert standing["bob"].rating == 25
     assert standing["ann"].rating == 50 - standing["cid"].rating
     assert json.loads(raw)["data"]["sides"][0]["weights"] == [1, 0]
+
+
+def test_who_stayed_wins_with_the_part_that_was_played(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, system="weng_lin", parameters={"award_win": True})
+    sides = [{"players": ["ann", "bob"], "weights": [1, 0]}, {"players": ["cid"]}]
+    data = {"pool": "p", "game": "g", "sides": sides, "abandoned_by": ["cid"]}
+
+    apply_all(connection, client, keys, [event("abandoned", "e", data)])
+
+    assert records(owner)["ann"].rating > 25
+    assert records(owner)["bob"].rating == 25
+
+
+@pytest.mark.parametrize("again", [{}, {"weights": [1, 1.0]}])
+def test_the_whole_game_is_the_same_outcome_however_it_is_said(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection, again: dict[str, object]
+) -> None:
+    make_pool(connection, system="weng_lin")
+
+    def report(event_id: str, facts: Mapping[str, object]) -> bytes:
+        sides = [{"players": ["ann", "bob"], "rank": 1, **facts}, {"players": ["cid"], "rank": 2}]
+        return event("finished", event_id, {"pool": "p", "game": "g", "sides": sides})
+
+    apply_all(connection, client, keys, [report("e-1", {"weights": [1, 1]}), report("e-2", again)])
+
+    reasons = owner.execute("SELECT reason FROM petard.ledger ORDER BY seq").fetchall()
+    assert reasons == [(None,), ("duplicate_game",)]
+    apply_all(connection, client, keys, [report("e-3", {"weights": [1, 0.5]})])
+    assert [reason for _, reason in dead_letters(owner)] == ["conflicting_game"]

@@ -20,6 +20,7 @@ from petard_schema import (
     GameFinished,
     Identity,
     parse_event,
+    read_counted,
     read_identity,
 )
 from petard_schema.names import PRINTABLE_SCHEMA, check_printable
@@ -611,3 +612,17 @@ def test_parsed_event_has_the_type_it_names() -> None:
     events: list[GameEvent] = [parse_event(finished()), parse_event(abandoned())]
 
     assert [type(event) for event in events] == [GameFinished, GameAbandoned]
+
+
+@pytest.mark.parametrize(
+    "weights", ["heavy", 5, None, [[1]], [None], {"a": 1}, [1, 2, 3], [2], [True], ["1"]], ids=ascii
+)
+def test_fields_that_came_before_they_meant_anything_are_forgotten(weights: object) -> None:
+    event = json.loads(finished())
+    event["data"]["sides"][0]["weights"] = weights
+    event["data"]["knockout"] = "yes"
+
+    counted = read_counted(json.dumps(event))
+
+    assert counted.data.sides[0].weights is None
+    assert counted.data.knockout is False

@@ -4,8 +4,10 @@ import pytest
 
 from petard_worker.periods import (
     OpenPeriod,
+    Period,
     first_day,
     from_text,
+    period_at,
     period_closed,
     rate_in_period,
     season,
@@ -35,6 +37,11 @@ def test_periods_are_counted_from_1970_in_utc(time: str, days: int, first: str) 
     assert found % days == 0
 
 
+def test_a_pool_without_periods_has_none() -> None:
+    assert period_at(datetime(2026, 1, 1, tzinfo=UTC), 0) is None
+    assert period_at(datetime(2026, 1, 3, tzinfo=UTC), 7) == Period(20_454, 7)
+
+
 def test_the_first_period_of_all_begins_with_the_first_year() -> None:
     earliest = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -49,6 +56,7 @@ def test_a_season_starts_in_its_month() -> None:
     assert season(datetime(2026, 1, 1, tzinfo=UTC), 1) == 2026
 
 
+WEEK = Period(0, 7)
 PLAYER = PlayerState(1500.0, 200.0)
 OPPONENTS = [(1400.0, 30.0, 2), (1550.0, 100.0, 0), (1700.0, 300.0, 0)]
 
@@ -59,7 +67,7 @@ def test_the_three_games_of_glickmans_example_are_rated_together_one_by_one() ->
     for rating, rd, rank in OPPONENTS:
         game = Game([GameSide([PLAYER], 1), GameSide([PlayerState(rating, rd)], rank)])
         results = system.results(game)[0]
-        rated, open_period = rate_in_period(system, 0, open_period, PLAYER, results)
+        rated, open_period = rate_in_period(system, WEEK, open_period, PLAYER, results)
 
     # "The Glicko system", p. 4, with all digits as two other implementations give them.
     assert rated.rating == pytest.approx(1464.1064627569112, abs=1e-9)
@@ -69,26 +77,27 @@ def test_the_three_games_of_glickmans_example_are_rated_together_one_by_one() ->
     assert rated.expected == pytest.approx(0.30284072524764, abs=1e-12)
 
 
-def test_a_period_of_before_is_forgotten() -> None:
+@pytest.mark.parametrize("other", [Period(7, 7), Period(0, 14)])
+def test_another_period_begins_anew(other: Period) -> None:
     system = Glicko(period=7)
     game = Game([GameSide([PLAYER], 1), GameSide([PlayerState(1400.0, 30.0)], 2)])
     results = system.results(game)[0]
-    _, before = rate_in_period(system, 0, None, PLAYER, results)
+    _, before = rate_in_period(system, WEEK, None, PLAYER, results)
 
-    rated, after = rate_in_period(system, 7, before, PLAYER, results)
+    rated, after = rate_in_period(system, other, before, PLAYER, results)
 
-    assert (rated, after.day) == (rate_in_period(system, 7, None, PLAYER, results)[0], 7)
+    assert (rated, after.period) == (rate_in_period(system, other, None, PLAYER, results)[0], other)
 
 
 def test_an_open_period_survives_being_written_down() -> None:
     start = PlayerState(1500.1, 1 / 3, None, 7, 1600.0, 0.1 + 0.2, 3, 1, True)
-    period = OpenPeriod(20_454, start, ((0.1, 1e-30), (), (-2.5,)))
+    period = OpenPeriod(Period(20_454, 7), start, ((0.1, 1e-30), (), (-2.5,)))
 
     assert from_text(to_text(period)) == period
 
 
 def test_the_end_of_a_period_says_what_ended_and_what_begins() -> None:
-    closed = period_closed("chess", 12, 7, 20_454, 20_468)
+    closed = period_closed("chess", 12, Period(20_454, 7), Period(20_468, 7))
 
     assert closed.id == "chess/period-closed/12"
     assert closed.time == datetime(2026, 1, 15, tzinfo=UTC)

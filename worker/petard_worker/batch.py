@@ -28,7 +28,7 @@ from petard_worker.fold import (
     outcome_of,
     players_of,
 )
-from petard_worker.periods import first_day, period_closed
+from petard_worker.periods import Period, period_at, period_closed
 from petard_worker.ratings.pool_rules import PoolRules
 
 MOST_PAIRS = 64_000
@@ -145,15 +145,15 @@ class Batch:
     outcomes: list[bool] = field(default_factory=list)
     """For every arrival that was not counted before: did it fail by our own exception?"""
     repeats: int = 0
-    period: int | None = None
-    """First day of the open rating period; None before the first game, and in pools without periods."""
+    period: Period | None = None
+    """The open rating period; None before the first game, and in pools without periods."""
     _bodies: dict[EventKey, str] = field(default_factory=dict)
     _games: dict[str, GameEvent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the period that the newest rated event has opened."""
-        if self.rules.period and self.newest is not None:
-            self.period = first_day(self.newest, self.rules.period)
+        if self.newest is not None:
+            self.period = period_at(self.newest, self.rules.period)
 
     def fold(self, arrivals: Iterable[Arrival]) -> None:
         """Take every arrival in order."""
@@ -186,22 +186,20 @@ class Batch:
             self.open_period(period)
         self.accept(event, key, arrival.raw.decode(), verdict)
 
-    def period_of(self, event: GameEvent) -> int | None:
-        """Return the first day of the period that the event counts in: never one that is closed."""
-        if not self.rules.period:
-            return None
-        day = first_day(event.time, self.rules.period)
-        return day if self.period is None else max(day, self.period)
+    def period_of(self, event: GameEvent) -> Period | None:
+        """Return the period that the event counts in: never one that is closed."""
+        period = period_at(event.time, self.rules.period)
+        return period if period is None or self.period is None else max(period, self.period)
 
-    def open_period(self, period: int | None) -> None:
+    def open_period(self, period: Period | None) -> None:
         """Let the pool's games count in this period from now on; one that was open is closed by an entry."""
         if period is not None and self.period is not None and period > self.period:
             self.seq += 1
-            closed = period_closed(self.pool, self.seq, self.rules.period, self.period, period)
+            closed = period_closed(self.pool, self.seq, self.period, period)
             self.entries.append(Entry(self.seq, closed, closed.to_json().decode(), Verdict(None), late=False))
         self.period = period
 
-    def judge(self, event: GameEvent, period: int | None) -> Verdict:
+    def judge(self, event: GameEvent, period: Period | None) -> Verdict:
         """Return what the event does, or that its game has counted before."""
         counted = self.counted_game(event.data.game)
         if counted is not None:

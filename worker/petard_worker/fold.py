@@ -18,7 +18,7 @@ from petard_schema import (
     Side,
     UnrankedSide,
 )
-from petard_worker.periods import OpenPeriod, first_day, rate_in_period, season, start_of
+from petard_worker.periods import OpenPeriod, Period, first_day, rate_in_period, season, start_of
 from petard_worker.ratings.pool_rules import PoolRules
 from petard_worker.ratings.system import (
     Game,
@@ -53,10 +53,10 @@ class PlayerRecord(NamedTuple):
 
 
 class When(NamedTuple):
-    """When a game is rated: its time, and the first day of the open rating period where the pool has them."""
+    """When a game is rated: its time, and the open rating period where the pool has them."""
 
     time: datetime
-    period: int | None
+    period: Period | None
 
 
 class PlayerChange(NamedTuple):
@@ -95,11 +95,11 @@ def players_of(event: GameEvent) -> Iterable[str]:
     return (player for side in event.data.sides for player in side.players)
 
 
-def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: int | None = None) -> Verdict:
+def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: Period | None = None) -> Verdict:
     """Return what the event does, given the record of every player in it.
 
-    `period` is the first day of the open rating period, where the pool has them. Raises EventRefused where
-    the pool's system cannot rate such a game.
+    `period` is the open rating period, where the pool has them. Raises EventRefused where the pool's system
+    cannot rate such a game.
     """
     if not event.data.rated:
         return Verdict(IgnoredReason.UNRATED)
@@ -118,10 +118,7 @@ def finish(rules: PoolRules, records: Records, event: GameFinished, when: When) 
     """Rate a finished game: new ratings for all, one step off every bomb."""
     sides = event.data.sides
     game = Game(
-        [
-            GameSide(states(rules, records, side, when), side.rank, side.points, side.home, side.weights)
-            for side in sides
-        ],
+        [played_side(rules, records, side, side.rank, when) for side in sides],
         event.data.importance,
         event.data.decided_by,
         event.data.knockout,
@@ -170,10 +167,10 @@ def award_win(rules: PoolRules, records: Records, event: GameAbandoned, when: Wh
     leavers = set(event.data.abandoned_by)
     stayed = [side for side in event.data.sides if leavers.isdisjoint(side.players)]
     deserted = [side for side in event.data.sides if not leavers.isdisjoint(side.players)]
-    losers = [GameSide(states(rules, records, side, when), 2) for side in deserted]
+    losers = [played_side(rules, records, side, 2, when) for side in deserted]
     changes: list[PlayerChange] = []
     for side in stayed:
-        winners = GameSide(states(rules, records, side, when), 1)
+        winners = played_side(rules, records, side, 1, when)
         game = Game((winners, *losers), event.data.importance, decided_by="forfeit")
         rated = rate(rules, records, [side.players], game, when)
         changes.extend(
@@ -247,9 +244,12 @@ def rate(
     ]
 
 
-def states(rules: PoolRules, records: Records, side: Side | UnrankedSide, when: When) -> list[PlayerState]:
-    """Return the players of a side as the rating system sees them."""
-    return [state_at(rules, records[player], when) for player in side.players]
+def played_side(
+    rules: PoolRules, records: Records, side: Side | UnrankedSide, rank: int, when: When
+) -> GameSide:
+    """Return a side of a game as the rating system sees it."""
+    states = [state_at(rules, records[player], when) for player in side.players]
+    return GameSide(states, rank, side.points, side.home, side.weights)
 
 
 def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
@@ -257,9 +257,9 @@ def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
 
     A late event lets nothing age, and is of no new season.
     """
-    if when.period is not None and record.period is not None and record.period.day == when.period:
+    if when.period is not None and record.period is not None and record.period.period == when.period:
         return record.period.start
-    days, new_season = elapsed(rules, record.last_played, when)
+    days, new_season = elapsed(rules, record, when)
     return PlayerState(
         record.rating,
         record.rd,
@@ -273,19 +273,33 @@ def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
     )
 
 
-def elapsed(rules: PoolRules, last: datetime | None, when: When) -> tuple[float, bool]:
+def elapsed(rules: PoolRules, record: PlayerRecord, when: When) -> tuple[float, bool]:
     """Return the days since the player's last rated event, and whether a season has started since."""
-    time, period = when
-    if last is None or (period is None and time <= last):
+    last = record.last_played
+    if last is None:
         return 0.0, False
-    if period is None:
-        days = (time - last).total_seconds() / SECONDS_PER_DAY
-    else:
-        # Counted in whole periods, so that no game of a period differs from another.
-        time = start_of(period)
-        days = float(max(period - first_day(last, rules.period), 0))
+    if when.period is not None:
+        return elapsed_periods(rules, last, record.period, when.period)
+    if when.time <= last:
+        return 0.0, False
     month = rules.season_month
-    return days, month > 0 and season(time, month) > season(last, month)
+    days = (when.time - last).total_seconds() / SECONDS_PER_DAY
+    return days, month > 0 and season(when.time, month) > season(last, month)
+
+
+def elapsed_periods(
+    rules: PoolRules, last: datetime, counted: OpenPeriod | None, now: Period
+) -> tuple[float, bool]:
+    """Return what `elapsed` does, in whole periods: no game of a period differs from another.
+
+    A late game has counted in a later period than its own, so that one is looked at, too.
+    """
+    last_day = first_day(last, now.days)
+    if counted is not None:
+        last_day = max(last_day, counted.period.day)
+    month = rules.season_month
+    new_season = month > 0 and season(start_of(now.day), month) > season(start_of(last_day), month)
+    return float(max(now.day - last_day, 0)), new_season
 
 
 def later(last: datetime | None, time: datetime) -> datetime:
@@ -312,7 +326,7 @@ def outcome_of(event: GameEvent) -> tuple[object, ...]:
             None if side.rank is None else order.index(side.rank),
             side.points,
             bool(side.home),
-            None if side.weights is None else frozenset(zip(side.players, side.weights, strict=True)),
+            parts_played(side),
         )
         for side in data.sides
     )
@@ -320,3 +334,12 @@ def outcome_of(event: GameEvent) -> tuple[object, ...]:
         return (event.type, data.rated, sides, event.data.decided_by, data.importance, event.data.knockout)
     leavers = frozenset(event.data.abandoned_by)
     return (event.type, data.rated, sides, leavers, event.data.fault, data.importance)
+
+
+def parts_played(side: Side | UnrankedSide) -> frozenset[tuple[str, float]]:
+    """Return how much of the game everybody took part in who did not take part in all of it."""
+    if side.weights is None:
+        return frozenset()
+    return frozenset(
+        (player, weight) for player, weight in zip(side.players, side.weights, strict=True) if weight != 1
+    )

@@ -19,10 +19,17 @@ FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 YEAR_1 = (datetime(1, 1, 1, tzinfo=UTC) - FIRST).days
 
 
-class OpenPeriod(NamedTuple):
-    """What a player has done in the period that began on `day`, counted from 1970-01-01."""
+class Period(NamedTuple):
+    """A rating period: its first day, counted from 1970-01-01, and how many days it lasts."""
 
     day: int
+    days: int
+
+
+class OpenPeriod(NamedTuple):
+    """What a player has done in a period: where it began for them, and the exact sums of its results."""
+
+    period: Period
     start: PlayerState
     sums: tuple[Partials, ...]
 
@@ -31,6 +38,11 @@ def first_day(time: datetime, days: int) -> int:
     """Return the first day of the period of `days` that the time lies in, counted from 1970-01-01."""
     day = (time - FIRST).days
     return day - day % days
+
+
+def period_at(time: datetime, days: int) -> Period | None:
+    """Return the period that the time lies in; None where there are no periods."""
+    return Period(first_day(time, days), days) if days else None
 
 
 def start_of(day: int) -> datetime:
@@ -45,28 +57,36 @@ def season(time: datetime, first_month: int) -> int:
 
 
 def rate_in_period(
-    system: PeriodSystem, day: int, before: OpenPeriod | None, start: PlayerState, results: Sequence[Terms]
+    system: PeriodSystem,
+    period: Period,
+    before: OpenPeriod | None,
+    start: PlayerState,
+    results: Sequence[Terms],
 ) -> tuple[Rated, OpenPeriod]:
     """Return the player after one more game of the period, rated with all the games before in it.
 
     The scores are those of this game alone; everything else is what the whole period comes to so far.
     """
     game = sum_terms(results)
-    sums = before.sums if before is not None and before.day == day else ((),) * len(game)
+    sums = before.sums if before is not None and before.period == period else ((),) * len(game)
     for terms in results:
         sums = add_terms(sums, terms)
     running = system.rate_period(start, totals(sums))
     alone = system.rate_period(start, game)
-    return running._replace(expected=alone.expected, actual=alone.actual), OpenPeriod(day, start, sums)
+    return running._replace(expected=alone.expected, actual=alone.actual), OpenPeriod(period, start, sums)
 
 
-def period_closed(pool: str, seq: int, days: int, day: int, next_day: int) -> PeriodClosed:
-    """Return ledger entry `seq`, by which the period that began on `day` ends."""
+def period_closed(pool: str, seq: int, period: Period, following: Period) -> PeriodClosed:
+    """Return ledger entry `seq`, by which a period ends because the following one begins."""
+    begins = start_of(following.day)
     return PeriodClosed(
         id=f"{pool}/period-closed/{seq}",
-        time=start_of(next_day),
+        time=begins,
         data=ClosedPeriod(
-            pool=pool, days=days, first_day=start_of(day).date(), next_first_day=start_of(next_day).date()
+            pool=pool,
+            days=period.days,
+            first_day=start_of(period.day).date(),
+            next_first_day=begins.date(),
         ),
     )
 
@@ -78,5 +98,5 @@ def to_text(period: OpenPeriod) -> str:
 
 def from_text(text: str) -> OpenPeriod:
     """Return the open period in the text."""
-    day, start, sums = json.loads(text)
-    return OpenPeriod(day, PlayerState(*start), tuple(tuple(partials) for partials in sums))
+    period, start, sums = json.loads(text)
+    return OpenPeriod(Period(*period), PlayerState(*start), tuple(tuple(partials) for partials in sums))

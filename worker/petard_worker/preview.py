@@ -4,10 +4,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from petard_worker.fold import PlayerRecord, When, new_record, rate, state_at
-from petard_worker.periods import first_day
+from petard_worker.periods import period_at
 from petard_worker.postgres.boards import find_record
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.open_periods import ask_periods
 from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 from petard_worker.ratings.system import Game, GameSide
@@ -37,19 +36,16 @@ RESULTS = {"win": (1, 2), "draw": (1, 1), "loss": (2, 1)}
 def find_preview(connection: Connection, pool: Pool, first: str, second: str, now: datetime) -> Preview:
     """Return what a game between two players of the pool, ending now, would do."""
     rules = pool_rules(pool.system, pool.parameters)
-    found = {player: find_record(connection, pool.name, player) for player in (first, second)}
-    records = {player: record for player, record in found.items() if record is not None}
-    if rules.period:
-        records = ask_periods(connection, pool.name, records)(records)
-    return preview(rules, records.get(first), records.get(second), now)
+    one, other = (find_record(connection, pool.name, player) for player in (first, second))
+    # The open period may be ahead of now: clocks of game servers are.
+    counted_at = now if pool.newest is None else max(now, pool.newest)
+    when = When(now, period_at(counted_at, rules.period))
+    return preview(rules, one, other, when)
 
 
-def preview(
-    rules: PoolRules, first: PlayerRecord | None, second: PlayerRecord | None, now: datetime
-) -> Preview:
-    """Return what a game between the two, ending now, would do; None is a player the pool does not know."""
+def preview(rules: PoolRules, first: PlayerRecord | None, second: PlayerRecord | None, when: When) -> Preview:
+    """Return what a game between the two would do; None is a player the pool does not know."""
     records = {FIRST: first or new_record(rules), SECOND: second or new_record(rules)}
-    when = When(now, first_day(now, rules.period) if rules.period else None)
     a, b = (state_at(rules, record, when) for record in records.values())
     outlooks = []
     for result, (rank_a, rank_b) in RESULTS.items():

@@ -42,7 +42,7 @@ def plain_errors() -> Iterator[None]:
         leave(*known)
 
 
-def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one line a kind
+def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR0912 - one line a kind
     """Return line and exit code of an error whose cause is outside our code."""
     # Imported here: a command that fails early should not have paid for drivers it never used.
     import psycopg  # noqa: PLC0415
@@ -68,6 +68,8 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911 - one 
             return f"somebody else holds what this needs; try again: {first_line(error)}", FAILED
         case psycopg.errors.QueryCanceled():
             return f"Postgres gave up a statement: {first_line(error)}", FAILED
+        case psycopg.errors.CheckViolation():
+            return f"Postgres holds what must not be: {first_line(error)}", FAILED
         case psycopg.OperationalError() if error.sqlstate in CONNECTION_LOST:
             return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
         case psycopg.OperationalError():

@@ -98,7 +98,7 @@ def show(name: str, json: JsonOption = False) -> None:
     print_table(
         ("", name), [(key, value) for key, value in summary(pool).items() if not isinstance(value, dict)]
     )
-    rows = [(key, value, meaning(pool, key)) for key, value in sorted(pool.parameters.items())]
+    rows = [(key, value, meaning(pool, key)) for key, value in sorted(in_force(pool).items())]
     print_table(("parameter", "value", ""), [(key, str(value), text) for key, value, text in rows])
     known = {field.name: field.metadata["limits"] for field in fields(PoolSettings)}
     shown = as_given(pool_settings(pool.settings))
@@ -154,9 +154,16 @@ def summary(pool: Pool) -> dict[str, object]:
         "seq": pool.seq,
         "epoch": pool.epoch,
         "stopped": pool.stopped,
-        "parameters": dict(pool.parameters),
+        "parameters": in_force(pool),
         "settings": as_given(pool_settings(pool.settings)),
     }
+
+
+def in_force(pool: Pool) -> dict[str, ParameterValue]:
+    """Return every parameter that is in force, also those that are younger than the pool."""
+    if pool.system not in SYSTEMS:
+        return dict(pool.parameters)
+    return pool_rules(pool.system, pool.parameters).parameters()
 
 
 def meaning(pool: Pool, parameter: str) -> str:

@@ -170,9 +170,9 @@ class Glicko2:
 
     def expected(self, player: PlayerState, opponent: PlayerState) -> float:
         """Return the predicted score of the player on neutral ground, both deviations aged and counted."""
+        elapsed = self.elapsed_in_period if self.period else self.elapsed
         phi, phi_j = (
-            aged_rd(each.rd, self.sigma(each), self.elapsed(each), self.rd) / SCALE
-            for each in (player, opponent)
+            aged_rd(each.rd, self.sigma(each), elapsed(each), self.rd) / SCALE for each in (player, opponent)
         )
         return 1 / (1 + exp(-g(math.hypot(phi, phi_j)) * ((player.rating - opponent.rating) / SCALE)))
 

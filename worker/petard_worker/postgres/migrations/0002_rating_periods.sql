@@ -13,3 +13,7 @@ COMMENT ON COLUMN petard.open_period.player_seq IS
     'the change after which this was so; if the player has changed since without it, it says nothing any more';
 
 GRANT INSERT, UPDATE ON petard.open_period TO petard_worker;
+
+-- From here on Petard itself writes entries into the ledger, under a source that nobody else may use.
+ALTER TABLE petard.ledger ADD CONSTRAINT ledger_own_source_reports_no_game
+    CHECK (source <> '/petard' OR game IS NULL) NOT VALID;
