@@ -238,3 +238,20 @@ def test_a_login_that_may_not_make_roles_is_told_so(
 
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="role"):
         migrate(f"postgresql://migrator@127.0.0.1:{virgin_server.port}/petard")
+
+
+def test_a_game_under_our_own_source_is_not_migrated_silently(empty_database: str) -> None:
+    migrate(empty_database)
+    with psycopg.connect(empty_database, autocommit=True) as admin:
+        # As it was before the source was reserved.
+        admin.execute("ALTER TABLE petard.ledger DROP CONSTRAINT ledger_own_source_reports_no_game")
+        admin.execute("DROP TABLE petard.open_period")
+        admin.execute("DELETE FROM petard.migration WHERE name > '0001_pipeline'")
+        admin.execute("""
+            INSERT INTO petard.ledger
+                (pool, seq, source, event_id, type, game, time, outcome, counts, late, version, body)
+            VALUES ('p', 1, '/petard', 'p/period-closed/2', 't', 'g', now(), 'rated', true, false, 1, '{}')
+        """)
+
+    with pytest.raises(psycopg.errors.CheckViolation, match="ledger_own_source_reports_no_game"):
+        migrate(empty_database)
