@@ -202,7 +202,8 @@ def wrongs(system: RatingSystem, rated: Rated, results: int) -> Iterator[str]:
     if not 0 <= rated.actual <= results:
         yield f"actual score not within 0 and {results}"
     # The EGF's expected scores are that much less than others, on purpose.
-    short = system.egf_epsilon / 2 * results if getattr(system, "expectation", "") == "egf" else 0.0
+    egf = getattr(system, "expectation", "") == "egf_until_2021"
+    short = system.egf_epsilon / 2 * results if egf else 0.0
     if not -short <= rated.expected <= results:
         yield f"expected score not within {-short!r} and {results}"
 

@@ -40,9 +40,9 @@ Weights = Annotated[
         strict=False,
         fail_fast=True,
         min_length=1,
-        description="How much of the game each player took part in, 0 to 1, one per player in their order;"
-        " for systems that weigh players. Left out: all of it.",
-        json_schema_extra={"maxItems": MAX_PLAYERS - 1},
+        description="How much of the game each player took part in, 0 to 1, one per player in their order,"
+        " not all of them 0; for systems that weigh players. Left out: all of it.",
+        json_schema_extra={"maxItems": MAX_PLAYERS - 1, "contains": {"exclusiveMinimum": 0}},
     ),
 ]
 Meta = Annotated[

@@ -1,21 +1,17 @@
 """The only door: from bytes to a typed event, or to a reason why not.
 
 The checks run from cheap to dear and never trust the input: size before text, depth before JSON, JSON before
-types, types before sense. JSON is read as I-JSON (RFC 7493): UTF-8, no duplicate names, no lone surrogates,
-integers within +-(2^53 - 1), floats that a double can hold. NUL is refused too: Postgres cannot store it.
+types, types before sense.
 """
 
 import json
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from petard_schema.envelope import MAX_EVENT_BYTES, MAX_SAFE_INTEGER
+from petard_schema.envelope import MAX_EVENT_BYTES
 from petard_schema.game_events import (
     MAX_PLAYERS,
     AbandonedGame,
@@ -26,10 +22,8 @@ from petard_schema.game_events import (
     Side,
     UnrankedSide,
 )
+from petard_schema.ijson import NotIJsonError, TooDeepError, decode, shorten
 from petard_schema.reasons import DeadReason, EventRefused
-
-MAX_DEPTH = 16
-MAX_NUMBER_LENGTH = 64
 
 EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
     "petard.game.finished.v1": GameFinished,
@@ -120,47 +114,16 @@ def read_json(raw: bytes) -> object:
     """Return the JSON value in `raw`, read as I-JSON, or raise EventRefused."""
     if len(raw) > MAX_EVENT_BYTES:
         raise EventRefused(DeadReason.TOO_LARGE, f"{len(raw)} bytes, the limit is {MAX_EVENT_BYTES}")
-    # A text with few brackets cannot be deep, and one without escapes cannot hide a surrogate or a NUL: the
-    # usual event is never walked.
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
-        check_depth(raw)
     try:
-        value: object = _decoder.decode(raw.decode())
+        return decode(raw)
     except UnicodeDecodeError as error:
         raise EventRefused(
             DeadReason.NOT_JSON, f"is not UTF-8: {error.reason} at byte {error.start}"
         ) from None
-    except ValueError as error:  # JSONDecodeError, and those that are raised at the end of this file
+    except TooDeepError as error:
+        raise EventRefused(DeadReason.TOO_DEEP, str(error)) from None
+    except NotIJsonError as error:
         raise EventRefused(DeadReason.NOT_JSON, str(error)) from None
-    if b"\\u" in raw:
-        check_storable(value)
-    return value
-
-
-def check_depth(raw: bytes) -> None:
-    """Raise EventRefused where brackets are nested too deep.
-
-    The decoder is not asked: how deep it goes depends on the version of Python and on the caller's stack, and
-    Python 3.13 crashes in a thread with a small one.
-    """
-    brackets = _texts.sub(b"", raw).translate(None, delete=_NO_BRACKETS)
-    depths = accumulate(1 if bracket in b"[{" else -1 for bracket in brackets)
-    if any(depth > MAX_DEPTH for depth in depths):
-        raise EventRefused(DeadReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
-
-
-def check_storable(value: object) -> None:
-    """Raise EventRefused where a text holds what Postgres cannot store."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting.extend(item)
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
-        elif isinstance(item, str) and (bad := _unstorable.search(item)):
-            raise EventRefused(DeadReason.NOT_JSON, f"a text holds U+{ord(bad.group()):04X}")
 
 
 def read_identity(raw: bytes) -> Identity:
@@ -185,9 +148,8 @@ def check_sense(event: GameEvent) -> None:
     if count > MAX_PLAYERS:
         raise EventRefused(DeadReason.TOO_MANY_PLAYERS, f"{count} players, the limit is {MAX_PLAYERS}")
     for number, side in enumerate(sides):
-        if side.weights is not None and len(side.weights) != len(side.players):
-            detail = f"{len(side.weights)} weights for {len(side.players)} players"
-            raise EventRefused(DeadReason.BAD_FIELD, detail, f"data.sides.{number}.weights")
+        if side.weights is not None and (wrong := wrong_weights(side.players, side.weights)):
+            raise EventRefused(DeadReason.BAD_FIELD, wrong, f"data.sides.{number}.weights")
     names = {player for side in sides for player in side.players}
     if len(names) < count:
         refuse_repeats(sides)
@@ -198,6 +160,13 @@ def check_sense(event: GameEvent) -> None:
                 raise EventRefused(DeadReason.ABANDONER_NOT_IN_GAME, f"{player!r} is on no side")
         if len(set(leavers)) < len(leavers):
             raise EventRefused(DeadReason.PLAYER_TWICE, "abandoned_by names a player twice")
+
+
+def wrong_weights(players: Sequence[str], weights: Sequence[float]) -> str | None:
+    """Return why the weights cannot be those of the players, if they cannot."""
+    if len(weights) != len(players):
+        return f"{len(weights)} weights for {len(players)} players"
+    return None if any(weights) else "all are 0: nobody took part in the game"
 
 
 def refuse_repeats(sides: Sequence[Side | UnrankedSide]) -> NoReturn:
@@ -222,52 +191,5 @@ def bad_field(error: ValidationError) -> EventRefused:
     return EventRefused(DeadReason.BAD_FIELD, detail, ".".join(parts))
 
 
-def shorten(value: object) -> str:
-    """Return a printable ASCII form of any value that is short enough for a log line."""
-    text = ascii(value)
-    return text if len(text) <= 200 else text[:197] + "..."
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and len(value) <= 256 else None
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise ValueError(f"an object names {shorten(_repeated(pairs))} twice")
-    return result
-
-
-def _repeated(pairs: list[tuple[str, object]]) -> str:
-    names = sorted(name for name, _ in pairs)
-    return next(name for name, following in pairwise(names) if name == following)
-
-
-def _int(digits: str) -> int:
-    if len(digits) < 16:  # the usual one; below 10^15 whatever its sign
-        return int(digits)
-    if len(digits) <= 17 and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
-        return value
-    raise ValueError(f"the integer {shorten(digits)} is beyond 2^53 - 1")
-
-
-def _float(digits: str) -> float:
-    if len(digits) <= MAX_NUMBER_LENGTH and math.isfinite(value := float(digits)):
-        if value or _zero.match(digits):
-            return value
-        raise ValueError(f"the number {shorten(digits)} is too small")
-    raise ValueError(f"the number {shorten(digits)} is too large or too long")
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_texts = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last one may be cut off
-_unstorable = re.compile("[\x00\ud800-\udfff]")
-_zero = re.compile(r"-?0(\.0+)?([eE][+-]?[0-9]{1,3})?\Z")  # 0e-99999 is zero too, but not to Postgres
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
-)

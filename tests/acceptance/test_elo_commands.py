@@ -81,6 +81,7 @@ def test_change_finds_k_by_rule_and_says_what_it_assumed(elo):
     assert "assumed" not in known.stdout
     assert_good(other, "K 40: rated below 2100", "not FIDE's rule")
     assert_good(master, "K 10: rated 2400 or more")
+    assert_good(elo("change", "1800", "1700", "w", "--games", "40", "--age", "15.5"), "K 40: to the end")
 
 
 def test_opponent_is_moved_by_the_own_k_only(elo):
@@ -113,6 +114,25 @@ def test_tournament_shows_every_game_and_the_sum(elo):
     assert [game["after"] for game in facts["games"]] == pytest.approx([1615.2, 1616.6, 1623.8])
     assert (facts["final"], facts["periods"][0]["rounded"]) == (1624, 24)
     assert facts["games"][0]["k"]["why"].startswith("K 20")
+    assert facts["games"][0]["k"]["reason"] == "fide_usual"
+    assert facts["ratings"] == pytest.approx([1600, 1615.2, 1616.6, 1623.8])
+    assert (facts["record"]["points"], facts["record"]["games"]) == (2.5, 3)
+
+
+def test_rating_below_the_lowest_of_fide_is_told(elo):
+    below = elo("tournament", "1402", "--game", "1402:loss", "--mode", "fide", "--k", "40")
+    above = elo("tournament", "1440", "--game", "1440:loss", "--mode", "fide", "--k", "40")
+    plain = elo("tournament", "1402", "--game", "1402:loss", "--k", "40")
+
+    assert_good(below, "1382")
+    assert "below 1400 unrated (7.2.1)" in below.stderr
+    assert "unrated" not in above.stderr + plain.stderr
+
+
+def test_help_says_that_the_rules_of_fide_are_those_of_standard_games(elo):
+    told = [" ".join(elo(command, "--help").stdout.split()) for command in ("change", "tournament")]
+
+    assert all("standard games" in text and "Rapid and blitz" in text for text in told)
 
 
 def test_tournament_reads_periods_from_a_file(elo, tmp_path):
@@ -160,6 +180,38 @@ def test_table_draws_a_file_for_the_web(elo, tmp_path):
     assert_good(shown)
     assert str(file) in shown.stderr
     assert "<svg" in file.read_text(encoding="utf-8")
+
+
+def test_file_that_is_there_is_kept_unless_forced(elo, tmp_path):
+    file = tmp_path / "curve.svg"
+    file.write_text("precious")
+
+    kept = elo("table", "--svg", str(file))
+    content = file.read_text()
+    forced = elo("table", "--svg", str(file), "--force")
+
+    assert (kept.code, kept.stderr) == (1, f"petard: {file} exists already: --force overwrites it\n")
+    assert content == "precious"
+    assert_good(forced)
+    assert "<svg" in file.read_text(encoding="utf-8")
+
+
+def test_dash_is_standard_output_for_a_curve(petard, tmp_path):
+    file = tmp_path / "curve.svg"
+    petard.run("elo", "table", "--svg", str(file))
+
+    piped = petard.run("elo", "table", "--svg", "-")
+
+    assert (piped.returncode, piped.stdout) == (0, file.read_text(encoding="utf-8"))
+
+
+def test_terminal_without_a_letter_of_a_name_shows_its_code_point(petard):
+    petard.environment["PYTHONIOENCODING"] = "ascii"
+
+    shown = petard.run("elo", "simulate-field", "--player", "Zoë:1500", "--player", "Ann:1400", "--runs", "9")
+
+    assert shown.returncode == 0
+    assert "Zo\\xeb" in shown.stdout
 
 
 def test_terminal_without_these_letters_gets_others(petard):
@@ -226,8 +278,11 @@ WRONG = [
     (("change", "1500", "1500", "win", "--k", "0"), "K is 0"),
     (("change", "1500", "1500", "win", "--k", "-5"), "K is -5"),
     (("change", "1500", "1500", "win", "--k", "uscf"), "auto, fide, calculator"),
+    (("change", "1500", "1500", "win", "--k", "800"), "K is 800"),
     (("change", "1500", "1500", "win", "--games", "-1"), "number of games is -1"),
+    (("change", "1500", "1500", "win", "--games", "x"), "number of games is 'x'"),
     (("change", "1500", "1500", "win", "--age", "900"), "age is 900"),
+    (("change", "1500", "1500", "win", "--age", "old"), "age is 'old'"),
     (("change", "1500", "1500", "win", "--peak", "high"), "highest rating is 'high'"),
     (("change", "1500", "1500", "win", "--opponent-k", "0"), "K is 0"),
     (("performance",), "--csv"),
@@ -241,9 +296,11 @@ WRONG = [
     (("percentile",), "POOL|RATING"),
     (("percentile", "high"), "'high'"),
     (("percentile", "pool", "high"), "'high'"),
-    (("table", "--step", "0"), "--step"),
+    (("table", "--step", "0"), "the step is 0"),
+    (("table", "--step", "7x"), "the step is '7x'"),
+    (("table", "--svg", "-", "--json"), "--svg - and --json"),
     (("cite", "chicago"), "apa or mla"),
-    (("cite", "apa", "uscf"), "elo, fide"),
+    (("cite", "apa", "uscf"), "elo, fide, glicko, glicko2, weng_lin, petard"),
     (("simulate-field",), "number of players is 0"),
     (("simulate-field", "--player", "Ann"), "NAME:RATING"),
     (("simulate-field", *FIELD, "--player", "Ann:1"), "'Ann' is there twice"),
@@ -251,7 +308,14 @@ WRONG = [
     (("simulate-field", *FIELD, "--format", "swiss"), "--rounds"),
     (("simulate-field", *FIELD, "--rounds", "3"), "--rounds"),
     (("simulate-field", *FIELD, "--format", "swiss", "--rounds", "4"), "number of rounds is 4"),
-    (("simulate-field", *FIELD, "--draws", "nan"), "--draws"),
+    (("simulate-field", *FIELD, "--draws", "nan"), "share of draws is 'nan'"),
+    (("simulate-field", *FIELD, "--draws", "1.5"), "share of draws is 1.5"),
+    (("simulate-field", *FIELD, "--runs", "x"), "number of runs is 'x'"),
+    (("simulate-field", *FIELD, "--runs", "0"), "number of runs is 0"),
+    (("simulate-field", *FIELD, "--seed", "x"), "seed is 'x'"),
+    (("simulate-field", *FIELD, "--format", "swiss", "--rounds", "x"), "number of rounds is 'x'"),
+    (("simulate-field", "--pool", "chess", "--top", "1"), "--top is 1"),
+    (("simulate-field", "--pool", "chess", "--top", "x"), "--top is 'x'"),
 ]
 
 

@@ -10,6 +10,7 @@ from latency import Latency
 
 TARGET_OVER_JOBS = 50
 TARGET_OF_FLOOR = 0.6
+MOST_FORECAST_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Costs:
     """By rating system, maths alone."""
     parses_per_second: float
     folds_per_second: float
+    forecast_seconds: float
+    """10,000 tournaments of 16 players."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,11 @@ class Report:
             yield f"{system + ' alone, a fold':38}{rate:10,.0f} games/s"
         yield f"{'parsing alone':38}{self.costs.parses_per_second:10,.0f} events/s"
         yield f"{'folding alone':38}{self.costs.folds_per_second:10,.0f} events/s"
+        seconds = self.costs.forecast_seconds
+        reached = "reached" if seconds <= MOST_FORECAST_SECONDS else "missed"
+        yield (
+            f"{'forecast, 10,000 tournaments of 16':38}{seconds:10.1f} s ({reached}: {MOST_FORECAST_SECONDS})"
+        )
 
 
 def ratio(label: str, value: float, target: float) -> str:

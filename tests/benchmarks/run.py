@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 import structlog
-from costs import measure_folding, measure_parsing, measure_rating, measure_waiting
+from costs import measure_folding, measure_forecast, measure_parsing, measure_rating, measure_waiting
 from floor import write_by_sql
 from latency import WARM_UP, measure_latency
 from per_event_jobs import rate_by_jobs
@@ -110,7 +110,8 @@ def measure_costs(servers: Servers, options: argparse.Namespace, games: Sequence
     with place(servers, options.batch_size) as where:
         latency = measure_latency(where, steady, options.latency_rate)
     rating = {name: measure_rating(name) for name in ALONE}
-    return Costs(latency, waiting, rating, measure_parsing(games), measure_folding(games))
+    parsing, folding = measure_parsing(games), measure_folding(games)
+    return Costs(latency, waiting, rating, parsing, folding, measure_forecast())
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from petard_worker.ratings.parameters import ParameterValue
+from petard_worker.ratings.pool_rules import pool_rules
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -30,3 +33,20 @@ def test_links_lead_somewhere(folder: str) -> None:
 def test_commands_that_ci_runs_are_marked() -> None:
     assert README.count("<!-- demo -->\n```sh\n") == 1
     assert README.count("<!-- tests -->\n```sh\n") == 1
+
+
+RECIPES = re.findall(r"`--system (\w+)((?: -p \w+=[\w.]+)*)`", (ROOT / "worker" / "README.md").read_text())
+
+
+@pytest.mark.parametrize(("system", "parameters"), RECIPES)
+def test_recipe_makes_a_pool(system: str, parameters: str) -> None:
+    given: dict[str, ParameterValue] = dict(re.findall(r"-p (\w+)=(\S+)", parameters))
+
+    rules = pool_rules(system, given)
+
+    assert rules.parameters().keys() >= given.keys()
+
+
+def test_there_are_recipes() -> None:
+    assert {system for system, _ in RECIPES} == {"glicko", "glicko2", "elo", "weng_lin"}
+    assert len(RECIPES) >= 7

@@ -15,19 +15,16 @@ from redis import Redis
 from integration.arena import POOL, START, apply_all, event, finished, make_pool
 from petard_schema import Keys
 from petard_schema.times import format_time
-from petard_worker.pool_settings import PoolSettings
 from petard_worker.pool_stats import (
     PoolStats,
     StatsQuestion,
     Trend,
     find_stats,
-    rating_percentile,
     spread_times,
 )
 from petard_worker.postgres import boards, pool_stats
-from petard_worker.postgres.boards import list_by
 from petard_worker.postgres.connect import Connection, connect_reader, connect_worker
-from petard_worker.postgres.pool_stats import Established, History, RatingsAt, ScoreCounts, WindowCounts
+from petard_worker.postgres.pool_stats import Established, History, RatingsAt, WindowCounts
 from petard_worker.postgres.pools import Pool, get_pool
 from petard_worker.redis_client import connect_redis
 
@@ -503,53 +500,3 @@ def test_distribution_is_that_of_the_board(connection: Connection, owner: psycop
         1625,
     )
     assert found.summary.sd == pytest.approx(12_500**0.5)
-
-
-@pytest.mark.parametrize(
-    "settings", [{}, {"hide_provisional": True}, {"ranked_by": "conservative"}, {"hide_inactive_days": 999.5}]
-)
-def test_percentile_of_a_listed_players_rating_is_that_of_the_player(
-    connection: Connection, owner: psycopg.Connection, settings: dict[str, object]
-) -> None:
-    make_pool(connection, **settings)
-    choose = random.Random(7)
-    for number in range(60):
-        rd, last = choose.choice((50.0, 80.0, 200.0)), choose.choice((START, on(1), None))
-        list_player(owner, f"player-{number}", choose.randrange(1400, 1600, 10), rd, last)
-    pool = pool_in(connection)
-    lines = boards.board_top(connection, list_by(POOL, PoolSettings(**settings), NOW), 100)  # type: ignore[arg-type]
-    places = {
-        line.player: boards.find_place(connection, list_by(POOL, PoolSettings(**settings), NOW), line.player)  # type: ignore[arg-type]
-        for line in lines
-    }
-
-    found = {line.player: rating_percentile(connection, pool, line.rating, NOW, line.rd) for line in lines}
-
-    assert len(lines) > 10
-    assert {name: one.percentile for name, one in found.items()} == {
-        name: place.percentile for name, place in places.items() if place is not None
-    }
-    assert {one.players for one in found.values()} == {len(lines)}
-
-
-def test_rating_that_nobody_has_has_a_percentile(connection: Connection, owner: psycopg.Connection) -> None:
-    make_pool(connection)
-    for player, rating in (("a", 1400), ("b", 1500), ("c", 1500), ("d", 1600)):
-        list_player(owner, player, rating)
-    listing = list_by(POOL, PoolSettings(), NOW)
-
-    asked = {rating: pool_stats.count_scores(connection, listing, rating) for rating in (0, 1450, 1500, 9999)}
-
-    assert asked == {
-        0: ScoreCounts(4, 0, 0),
-        1450: ScoreCounts(4, 1, 0),
-        1500: ScoreCounts(4, 1, 2),
-        9999: ScoreCounts(4, 4, 0),
-    }
-
-
-def test_percentile_on_an_empty_board_is_none(connection: Connection) -> None:
-    make_pool(connection)
-    pool = pool_in(connection)
-
-    assert rating_percentile(connection, pool, 1500, NOW) == (0, 0, 0, None)

@@ -285,6 +285,20 @@ def test_another_length_of_periods_takes_nothing_back(
     assert records(owner)["ann"].peak == r
 
 
+def test_other_parameters_rate_no_game_again(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, system="elo", parameters={**WEEK, "k": 20})
+    apply_all(connection, client, keys, [game(1, "ann", "bob", 1)])
+    change_pool(connection, "p", PoolChange({"k": 100}, {}, resume=False))
+
+    apply_all(connection, client, keys, [game(2, "cid", "ann", 2)])
+
+    assert (rating_and_rd(owner)["bob"][0], changed(owner, "g-2", "ann")[0]) == (1490, 1510)
+    chance = 1 / (1 + 10 ** ((1500 - 1510) / 400))
+    assert rating_and_rd(owner)["ann"][0] == pytest.approx(1510 - 100 * chance, abs=1e-9)
+
+
 def test_an_ignored_event_ends_no_period(
     connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
@@ -330,7 +344,7 @@ def test_a_penalty_is_one_more_result_of_the_period(
     assert records(owner)["ann"].penalties == 1
 
 
-def test_switching_periods_off_and_on_forgets_what_is_stale(
+def test_switching_periods_off_and_on_rates_no_game_again(
     connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:
     make_pool(connection, parameters=WEEK)
@@ -342,12 +356,11 @@ def test_switching_periods_off_and_on_forgets_what_is_stale(
 
     apply_all(connection, client, keys, [game(5, "bob", "ann", 6)])
 
-    # bob has played without a period since, so his period starts from there; ann's goes on.
-    (r, RD, _), start = between["bob"], (1500, 350)
-    bob = update(r, RD, [Result(g(350), E(r, 1500, g(350)), 1)])
+    # Both go on from their running ratings: what was rated before a change of parameters stays as it was.
+    (r, RD, _), (r_j, RD_j, _) = between["bob"], between["ann"]
+    bob = update(r, RD, [Result(g(RD_j), E(r, r_j, g(RD_j)), 1)])
     assert rating_and_rd(owner)["bob"][:2] == pytest.approx(bob, abs=1e-9)
-    first = Result(g(350), E(1500, 1500, g(350)), 1)
-    ann = update(*start, [first, Result(g(RD), E(1500, r, g(RD)), 0)])
+    ann = update(r_j, RD_j, [Result(g(RD), E(r_j, r, g(RD)), 0)])
     assert rating_and_rd(owner)["ann"][:2] == pytest.approx(ann, abs=1e-9)
 
 

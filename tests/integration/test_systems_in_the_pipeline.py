@@ -72,6 +72,8 @@ def games(draw: st.DrawFn, variant: Variant) -> list[Drawn]:
             side, names = names[:size], names[size:]
             sides += [side] if side else []
         count = len(sides)
+        ranks = draw(st.lists(st.integers(1, count), min_size=count, max_size=count))
+        margin = draw(st.sampled_from([0, 1, 3, 20]))
         facts = {
             "home": draw(st.integers(0, count)),
             "importance": draw(st.sampled_from([None, 1, 2.5, 60])),
@@ -81,8 +83,8 @@ def games(draw: st.DrawFn, variant: Variant) -> list[Drawn]:
         drawn.append(
             Drawn(
                 sides,
-                draw(st.lists(st.integers(1, count), min_size=count, max_size=count)),
-                draw(st.lists(st.integers(0, 60), min_size=count, max_size=count)),
+                ranks,
+                [margin * (count - rank) for rank in ranks],
                 draw(st.sampled_from([0, 1, 30, 24 * 45, 24 * 400])),
                 facts,
             )
@@ -139,12 +141,13 @@ def rated(system: RatingSystem, drawn: list[Drawn], season_month: int) -> dict[s
             for name, state in zip(names, side.players, strict=True):
                 result = next(outcomes)
                 peak = result.rating if state.peak is None else max(state.peak, result.rating)
+                provisional = state.games < system.provisional_games
                 states[name] = state._replace(
                     rating=result.rating,
                     rd=result.rd,
                     volatility=result.volatility,
                     games=state.games + 1,
-                    peak=max(peak, system.initial().rating),
+                    peak=result.rating if provisional else max(peak, system.initial().rating),
                     wins=state.wins + (won and game.ranks.count(best) == 1),
                     draws=state.draws + (won and game.ranks.count(best) > 1),
                 )

@@ -1,6 +1,6 @@
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from types import NoneType
@@ -16,7 +16,7 @@ from petard_worker.batch import Batch, EventKey, History, affordable, changes_of
 from petard_worker.fold import PlayerRecord, fold_event, new_record, outcome_of, players_of
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.pool_rules import PoolRules
-from petard_worker.ratings.system import Game, PlayerState, Rated
+from petard_worker.ratings.system import Game, Rated
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -369,25 +369,15 @@ def test_ignored_event_makes_nothing_late() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class GlickoThatFails:
+class GlickoThatFails(Glicko):
     """Glicko, but with a mistake in it: it cannot bear a player rated 666."""
 
     name: ClassVar[str] = "failing"
-    glicko: Glicko = field(default_factory=Glicko)
-
-    def initial(self) -> PlayerState:
-        return self.glicko.initial()
-
-    def lowest(self) -> PlayerState:
-        return self.glicko.lowest()
-
-    def expected(self, player: PlayerState, opponent: PlayerState) -> float:
-        return self.glicko.expected(player, opponent)
 
     def rate(self, game: Game) -> list[Rated]:
         if any(player.rating == 666 for side in game.sides for player in side.players):
             raise ZeroDivisionError("float division by zero")
-        return self.glicko.rate(game)
+        return Glicko.rate(self, game)
 
 
 FAILING = PoolRules(system=GlickoThatFails())

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from petard_worker.ratings.calculator.accepted import (
     CalculatorInputError,
-    Result,
+    PlayedGame,
     check_count,
     check_k,
     check_rating,
     check_results,
     check_score,
+    read_count,
     read_game,
     read_rating,
     read_score,
@@ -58,7 +59,7 @@ def test_rating_out_of_range_is_refused_with_the_range(rating: float) -> None:
         check_rating(rating)
 
 
-@pytest.mark.parametrize("k", [0, -20, math.nan, math.inf, 1001])
+@pytest.mark.parametrize("k", [0, -20, math.nan, math.inf, 700.5, 1001])
 def test_k_must_be_above_nothing(k: float) -> None:
     with pytest.raises(CalculatorInputError, match="K is"):
         check_k(k)
@@ -68,6 +69,17 @@ def test_k_must_be_above_nothing(k: float) -> None:
 def test_count_out_of_range_is_refused(count: int) -> None:
     with pytest.raises(CalculatorInputError, match=r"the number of games is .*whole number from 0 to 10"):
         check_count(count, 0, 10, "the number of games")
+
+
+@pytest.mark.parametrize(("text", "count"), [("30", 30), (" 7 ", 7), ("-1", -1), ("1e3", 1000)])
+def test_count_is_read_as_people_write_numbers(text: str, count: int) -> None:
+    assert read_count(text, "the number of games") == count
+
+
+@pytest.mark.parametrize("text", ["", "x", "15.5", "nan", "inf", "1_000"])
+def test_count_that_is_no_whole_number_is_refused_by_name(text: str) -> None:
+    with pytest.raises(CalculatorInputError, match=r"the number of games is '.*must be a whole number"):
+        read_count(text, "the number of games")
 
 
 @pytest.mark.parametrize("text", ["win", "W", " 1 ", "1.0"])
@@ -98,8 +110,8 @@ def test_score_that_no_game_ends_with_is_refused(score: float) -> None:
 
 
 def test_game_is_an_opponent_and_a_result() -> None:
-    assert read_game("1800:win") == Result(1800, 1)
-    assert read_game("-50:1/2") == Result(-50, 0.5)
+    assert read_game("1800:win") == PlayedGame(1800, 1)
+    assert read_game("-50:1/2") == PlayedGame(-50, 0.5)
 
 
 @pytest.mark.parametrize(

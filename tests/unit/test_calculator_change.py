@@ -83,6 +83,20 @@ def test_k_by_rule_says_why_and_what_it_assumed() -> None:
     assert (found.player.assumed is None, found.opponent.assumed) == (False, None)
 
 
+def test_plain_formula_is_moved_by_the_k_that_is_given_whatever_fide_limits() -> None:
+    found = change(1200, 1800, 1, KChoice(given=700)).player
+
+    # 700 (1 - .030653430031715508), and 700 (1 - .08).
+    assert found.plain.change == pytest.approx(678.5425989777991, abs=1e-12)
+    assert found.fide.change == pytest.approx(644, abs=1e-9)
+    assert found.k.unlimited is None
+
+
+def test_k_that_fide_would_limit_for_one_game_is_refused() -> None:
+    with pytest.raises(CalculatorInputError, match="K is 800, but must be a number above 0 and at most 700"):
+        change(1200, 1800, 1, KChoice(given=800))
+
+
 @given(st.floats(-10_000, 10_000), st.floats(-10_000, 10_000), st.sampled_from([0, 0.5, 1]))
 def test_nobody_moves_by_more_than_k_and_everything_is_finite(a: float, b: float, score: float) -> None:
     found = change(a, b, score, K40, K40)

@@ -17,11 +17,15 @@ from petard_worker.ratings.calculator import (
     simulate_round_robin,
     simulate_swiss,
 )
-from petard_worker.ratings.calculator.expected import logistic
 from petard_worker.ratings.calculator.field import thresholds
 
 CLUB = [Entrant(name, rating) for name, rating in zip("ABCDEFG", range(2000, 1300, -100), strict=True)]
 EQUALS = [Entrant(name, 1500) for name in "ABC"]
+
+
+def logistic(D: float) -> float:
+    """The expected score, written out."""
+    return 1 / (1 + 10 ** (-D / 400))
 
 
 def quiet(_done: int) -> None:
@@ -180,6 +184,15 @@ def test_progress_is_reported_to_the_end() -> None:
     assert told == sorted(told)
     assert told[-1] == 1000
     assert len(told) == 100
+
+
+def test_progress_ends_with_the_last_tournament_however_many_there_are() -> None:
+    told: list[int] = []
+
+    simulate_round_robin(CLUB, Setting(299), Random(1).random, told.append)
+
+    assert told[-1] == 299
+    assert len(told) == len(set(told)) == 150
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from petard_worker.ratings.calculator import CalculatorInputError, PeriodGame, Result, read_games
+from petard_worker.ratings.calculator import CalculatorInputError, PeriodGame, PlayedGame, read_games
 
 
 def rows(*lines: str) -> list[tuple[int, list[str]]]:
@@ -11,15 +11,15 @@ def rows(*lines: str) -> list[tuple[int, list[str]]]:
 
 def test_rows_need_no_header() -> None:
     assert read_games(rows("1800,win", " -50 , 1/2 ")) == [
-        PeriodGame(Result(1800, 1)),
-        PeriodGame(Result(-50, 0.5)),
+        PeriodGame(PlayedGame(1800, 1)),
+        PeriodGame(PlayedGame(-50, 0.5)),
     ]
 
 
 def test_header_may_order_the_columns() -> None:
     found = read_games(rows("Result,Period,Opponent", "loss,2026-01,1800"))
 
-    assert found == [PeriodGame(Result(1800, 0), "2026-01")]
+    assert found == [PeriodGame(PlayedGame(1800, 0), "2026-01")]
 
 
 def test_period_is_the_third_column() -> None:

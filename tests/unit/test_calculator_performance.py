@@ -1,35 +1,45 @@
 """Performance ratings by their definitions: by hand, by the table, and by putting the exact one back in."""
 
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from petard_worker.ratings import fide
-from petard_worker.ratings.calculator import CalculatorInputError, Result, performance
-from petard_worker.ratings.calculator.performance import hundredths
+from petard_worker.ratings.calculator import (
+    CalculatorInputError,
+    PerformanceNote,
+    PlayedGame,
+    Record,
+    performance,
+)
 
 results = st.lists(
-    st.builds(Result, st.floats(-10_000, 10_000), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=30
+    st.builds(PlayedGame, st.floats(-10_000, 10_000), st.sampled_from([0.0, 0.5, 1.0])),
+    min_size=1,
+    max_size=30,
 )
 near = st.lists(
-    st.builds(Result, st.floats(1000, 2400), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=30
+    st.builds(PlayedGame, st.floats(1000, 2400), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=30
 )
 
 
-def against(opponent: float, *scores: float) -> list[Result]:
-    return [Result(opponent, score) for score in scores]
+def against(opponent: float, *scores: float) -> list[PlayedGame]:
+    return [PlayedGame(opponent, score) for score in scores]
 
 
 def test_linear_adds_400_times_wins_less_losses_over_games() -> None:
-    found = performance([Result(1800, 1), Result(1650, 0.5), Result(1700, 0), Result(1600, 1)])
+    found = performance(
+        [PlayedGame(1800, 1), PlayedGame(1650, 0.5), PlayedGame(1700, 0), PlayedGame(1600, 1)]
+    )
 
     assert found.average_opponent == 1687.5
     assert found.linear == 1687.5 + 400 * (2 - 1) / 4
-    assert tuple(found.record) == (2, 1, 1)
-    assert (found.record.points, found.record.games) == (2.5, 4)
+    assert found.record == Record(wins=2, draws=1, losses=1, games=4, points=2.5)
 
 
 # Results; p and dp of table 8.1.1. A win and a draw are p = .75: 1500 + 193 is in the tests of scalachess.
@@ -51,7 +61,7 @@ def test_fide_reads_dp_for_the_score_in_hundredths(scores: tuple[float, ...], p:
     found = performance(against(1500, *scores))
 
     assert (found.p, found.dp, found.fide) == (p, dp, 1500 + dp)
-    assert (found.fide_note is not None) == (p in {0, 1})
+    assert found.fide_note == (PerformanceNote.NOTIONAL if p in {0, 1} else None)
 
 
 def test_only_all_won_or_all_lost_is_notional_at_fide() -> None:
@@ -79,7 +89,7 @@ def test_exact_against_equals_is_the_formula_turned_round(scores: tuple[float, .
 
 
 @given(near)
-def test_exact_expects_the_points_that_were_scored(games: list[Result]) -> None:
+def test_exact_expects_the_points_that_were_scored(games: list[PlayedGame]) -> None:
     found = performance(games)
     assume(found.exact is not None)
 
@@ -89,8 +99,8 @@ def test_exact_expects_the_points_that_were_scored(games: list[Result]) -> None:
 
 
 @given(results)
-def test_exact_turns_round_with_the_results(games: list[Result]) -> None:
-    turned = [Result(-game.opponent, 1 - game.score) for game in games]
+def test_exact_turns_round_with_the_results(games: list[PlayedGame]) -> None:
+    turned = [PlayedGame(-game.opponent, 1 - game.score) for game in games]
 
     found, opposite = performance(games).exact, performance(turned).exact
 
@@ -102,7 +112,7 @@ def test_exact_turns_round_with_the_results(games: list[Result]) -> None:
 
 def test_exact_keeps_its_place_far_from_all_opponents() -> None:
     # One point of two from 0 and 20000 away: by symmetry half-way, though E there is 1e-25 from 0 and from 1.
-    found = performance([Result(-10_000, 1), Result(10_000, 0)])
+    found = performance([PlayedGame(-10_000, 1), PlayedGame(10_000, 0)])
 
     assert found.exact == pytest.approx(0, abs=1e-9)
 
@@ -112,36 +122,51 @@ def test_no_exact_rating_for_all_or_nothing_and_it_is_said(score: float) -> None
     found = performance(against(1500, score, score, score))
 
     assert found.exact is None
-    assert found.exact_note is not None
-    assert "infinite" in found.exact_note
+    assert found.exact_note == PerformanceNote.NO_EXACT
+
+
+def test_fide_gives_the_published_performances(shared_data: Path) -> None:
+    cases = [
+        case
+        for case in json.loads((shared_data / "vectors.json").read_text())
+        if (case["system"], case["kind"]) == ("fide", "performance_rating")
+    ]
+
+    found = [
+        performance(PlayedGame(game["opponent"]["rating"], game["score"]) for game in case["inputs"]["games"])
+        for case in cases
+    ]
+
+    assert cases
+    assert [one.fide for one in found] == [case["expected"]["performance"] for case in cases]
 
 
 @given(results)
-def test_fide_agrees_with_the_official_whole_number(games: list[Result]) -> None:
+def test_fide_agrees_with_the_official_whole_number(games: list[PlayedGame]) -> None:
     found = performance(games)
 
     assert fide.rounded(found.fide) == fide.performance(games)
 
 
 @pytest.mark.parametrize("scored", range(201))
-def test_hundredths_are_what_the_table_is_read_with(scored: int) -> None:
+def test_table_is_read_with_the_nearest_hundredth_by_both_sides(scored: int) -> None:
     p = scored / 200
     exact = Fraction(scored, 200)
 
-    found = hundredths(p)
+    found = fide.hundredths(p)
 
-    assert abs(Fraction(found).limit_denominator(100) - exact) <= Fraction(1, 200)
-    assert fide.performance_difference(found) == fide.performance_difference(p)
+    assert abs(Fraction(found, 100) - exact) <= Fraction(1, 200)
+    assert fide.hundredths(1 - p) == 100 - found
 
 
 @pytest.mark.parametrize(
     ("games", "said"),
     [
         ([], "no games"),
-        ([Result(math.nan, 1)], "opponent's rating is nan"),
-        ([Result(1500, 3)], "score is 3"),
+        ([PlayedGame(math.nan, 1)], "opponent's rating is nan"),
+        ([PlayedGame(1500, 3)], "score is 3"),
     ],
 )
-def test_what_cannot_be_calculated_with_is_refused(games: list[Result], said: str) -> None:
+def test_what_cannot_be_calculated_with_is_refused(games: list[PlayedGame], said: str) -> None:
     with pytest.raises(CalculatorInputError, match=said):
         performance(games)

@@ -1,6 +1,8 @@
 """What the games of a tournament do, game by game and by FIDE's periods: sums done by hand."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,16 +13,16 @@ from petard_worker.ratings.calculator import (
     CalculatorInputError,
     KChoice,
     PeriodGame,
-    Result,
+    PlayedGame,
+    Record,
     fide_tournament,
     plain_tournament,
 )
-from petard_worker.ratings.calculator.expected import logistic
 
 K40, K20 = KChoice(given=40), KChoice(given=20)
 games = st.lists(
     st.builds(
-        lambda opponent, score: PeriodGame(Result(opponent, score)),
+        lambda opponent, score: PeriodGame(PlayedGame(opponent, score)),
         st.integers(0, 3000),
         st.sampled_from([0.0, 0.5, 1.0]),
     ),
@@ -30,7 +32,7 @@ games = st.lists(
 
 
 def played(*results: tuple[float, float], period: str = "") -> list[PeriodGame]:
-    return [PeriodGame(Result(*result), period) for result in results]
+    return [PeriodGame(PlayedGame(*result), period) for result in results]
 
 
 def test_plain_rating_moves_after_every_game() -> None:
@@ -41,7 +43,7 @@ def test_plain_rating_moves_after_every_game() -> None:
     assert [line.change for line in found.games] == [20, 20, 0]
     assert found.ratings == (1500, 1520, 1540, 1540)
     assert (found.final, found.net) == (1540, 40)
-    assert tuple(found.record) == (2, 1, 0)
+    assert found.record == Record(wins=2, draws=1, losses=0, games=3, points=2.5)
     assert found.periods == ()
 
 
@@ -51,7 +53,7 @@ def test_plain_is_the_formula_game_by_game(listed: list[PeriodGame], start: int)
 
     R = float(start)
     for line, game in zip(found.games, listed, strict=True):
-        R += 20 * (game.result.score - logistic(R - game.result.opponent))
+        R += 20 * (game.result.score - 1 / (1 + 10 ** (-(R - game.result.opponent) / 400)))
         assert line.after == pytest.approx(R, abs=1e-9)
     assert found.final == found.games[-1].after
 
@@ -110,8 +112,7 @@ def test_k_times_games_of_a_period_is_at_most_700() -> None:
     # 20 games at K 40 are 800: K is 700 // 20 = 35. All drawn but one won: 35 * .5.
     found = fide_tournament(1500, played(*[(1500, 0.5)] * 19, (1500, 1)), KChoice(games=0))
 
-    assert found.periods[0].k.k == 35
-    assert "at most 700" in found.periods[0].k.why
+    assert found.periods[0].k == (35, "fide_new", 40, 20)
     assert found.periods[0].change == 17.5
     assert found.final == 1518
 
@@ -146,8 +147,42 @@ def test_fide_agrees_with_the_change_of_a_period(listed: list[PeriodGame], start
     assert found.net == fide.rating_change(start, [game.result for game in listed], k)
 
 
+def test_fide_gives_the_published_changes_of_periods(shared_data: Path) -> None:
+    standard = [
+        case
+        for case in json.loads((shared_data / "vectors.json").read_text())
+        if (case["system"], case["kind"]) == ("fide", "rating_change")
+        and case["params"]["time_control"] == "standard"
+    ]
+
+    found = [
+        fide_tournament(
+            case["inputs"]["player"]["rating"],
+            played(*((game["opponent"]["rating"], game["score"]) for game in case["inputs"]["games"])),
+            KChoice(given=case["params"]["k"]),
+        ).net
+        for case in standard
+    ]
+
+    assert standard
+    assert found == [case["expected"]["change"] for case in standard]
+
+
+@pytest.mark.parametrize(
+    ("start", "score", "end", "below"),
+    [(1402, 0, 1382, True), (1410, 0.5, 1410, False), (1420, 0, 1400, False)],
+)
+def test_rating_that_fide_calls_unrated_is_marked(
+    start: float, score: float, end: float, below: bool
+) -> None:
+    # Equals at K 40: a loss is -20. FIDE's 7.2.1: unrated below 1400.
+    found = fide_tournament(start, played((start, score)), K40)
+
+    assert [(period.end, period.below_floor) for period in found.periods] == [(end, below)]
+
+
 def test_period_that_is_taken_up_again_is_refused() -> None:
-    listed = [PeriodGame(Result(1500, 1), period) for period in ("a", "b", "a")]
+    listed = [PeriodGame(PlayedGame(1500, 1), period) for period in ("a", "b", "a")]
 
     with pytest.raises(CalculatorInputError, match="period 'a' is taken up again"):
         fide_tournament(1500, listed, K20)

@@ -4,37 +4,36 @@ import math
 
 import pytest
 
-from petard_worker.ratings.calculator import CalculatorInputError, KChoice, k_for, read_k
+from petard_worker.ratings.calculator import Assumption, CalculatorInputError, KChoice, KReason, k_for, read_k
 from petard_worker.ratings.calculator.which_k import check_choice
 
 
 @pytest.mark.parametrize(
-    ("rating", "choice", "k", "why"),
+    ("rating", "choice", "k", "reason"),
     [
-        (1800, KChoice(), 20, "30 games or more"),
-        (1800, KChoice(games=29), 40, "fewer than 30 games"),
-        (1800, KChoice(games=30), 20, "30 games or more"),
-        (2400, KChoice(), 10, "2400 or more"),
-        (2399, KChoice(), 20, "never rated 2400"),
-        (2350, KChoice(peak=2400), 10, "2400 or more"),
-        (2450, KChoice(games=5), 10, "2400 or more"),
-        (2299, KChoice(games=100, age=18), 40, "18th birthday"),
-        (2300, KChoice(games=100, age=18), 20, "30 games or more"),
-        (2299, KChoice(games=100, age=19), 20, "30 games or more"),
-        (1800, KChoice("fide", games=100), 20, "FIDE B.02, 8.3.3"),
-        (2099, KChoice("calculator"), 40, "below 2100"),
-        (2100, KChoice("calculator"), 20, "2100 or more"),
-        (2399.9, KChoice("calculator"), 20, "below 2400"),
-        (2400, KChoice("calculator"), 10, "2400 or more"),
-        (1800, KChoice(given=32), 32, "as given"),
+        (1800, KChoice(), 20, KReason.FIDE_USUAL),
+        (1800, KChoice(games=29), 40, KReason.FIDE_NEW),
+        (1800, KChoice(games=30), 20, KReason.FIDE_USUAL),
+        (2400, KChoice(), 10, KReason.FIDE_MASTER),
+        (2399, KChoice(), 20, KReason.FIDE_USUAL),
+        (2350, KChoice(peak=2400), 10, KReason.FIDE_MASTER),
+        (2450, KChoice(games=5), 10, KReason.FIDE_MASTER),
+        (2299, KChoice(games=100, age=18), 40, KReason.FIDE_YOUNG),
+        (2300, KChoice(games=100, age=18), 20, KReason.FIDE_USUAL),
+        (2299, KChoice(games=100, age=19), 20, KReason.FIDE_USUAL),
+        (1800, KChoice("fide", games=100), 20, KReason.FIDE_USUAL),
+        (2099, KChoice("calculator"), 40, KReason.CALCULATOR_USUAL),
+        (2100, KChoice("calculator"), 20, KReason.CALCULATOR_STRONG),
+        (2399.9, KChoice("calculator"), 20, KReason.CALCULATOR_STRONG),
+        (2400, KChoice("calculator"), 10, KReason.CALCULATOR_MASTER),
+        (1800, KChoice(given=32), 32, KReason.GIVEN),
     ],
 )
-def test_k_follows_its_rule_and_says_so(rating: float, choice: KChoice, k: float, why: str) -> None:
+def test_k_follows_its_rule_and_says_so(rating: float, choice: KChoice, k: float, reason: KReason) -> None:
     found = k_for(choice, rating)
 
-    assert found.k == k
-    assert why in found.why
-    assert f"K {k:g}" in found.why
+    assert (found.k, found.reason) == (k, reason)
+    assert found.unlimited is None
 
 
 def test_games_since_the_choice_count() -> None:
@@ -61,7 +60,8 @@ def test_k_times_games_of_a_period_is_at_most_700(
     found = k_for(choice, rating, together)
 
     assert found.k == k
-    assert ("at most 700" in found.why) == (found.k != k_for(choice, rating).k)
+    one_game = k_for(choice, rating).k
+    assert (found.unlimited, found.together) == ((one_game, together) if k < one_game else (None, 1))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,7 @@ def test_k_times_games_of_a_period_is_at_most_700(
     ],
 )
 def test_games_that_are_not_given_are_said_to_be_assumed(choice: KChoice, assumes: bool) -> None:
-    assert (choice.assumed is not None) == assumes
-    assert choice.assumed is None or "30 or more" in choice.assumed
+    assert choice.assumed == (Assumption.GAMES if assumes else None)
 
 
 def test_choice_is_read_from_text() -> None:
@@ -86,7 +85,7 @@ def test_choice_is_read_from_text() -> None:
     assert read_k("27.5").given == 27.5
 
 
-@pytest.mark.parametrize("text", ["", "0", "-20", "nan", "inf", "1001", "uscf", "twenty", "1e999"])
+@pytest.mark.parametrize("text", ["", "0", "-20", "nan", "inf", "700.5", "1001", "uscf", "twenty", "1e999"])
 def test_text_that_is_no_k_is_refused(text: str) -> None:
     with pytest.raises(CalculatorInputError, match="K is"):
         read_k(text)

@@ -39,7 +39,7 @@ def test_slope_between_equals_of_no_deviation_is_that_of_elo(name, parameters):
     assert slope * system.elo_point() == pytest.approx(SLOPE_OF_ELO, rel=1e-6)
 
 
-@pytest.mark.parametrize("expectation", ["fide_table", "egf"])
+@pytest.mark.parametrize("expectation", ["fide_table", "egf_until_2021"])
 def test_curves_that_have_no_one_slope_count_in_points_of_elo(expectation):
     system = pool_rules("elo", {"expectation": expectation, "scale": 800}).system
 

@@ -15,7 +15,7 @@ import pypdf
 import pytest
 
 import petard_worker
-from petard_worker.sheet import elo_curve
+from petard_worker.ratings.calculator import fide_line, logistic_line
 from petard_worker.sheet.elo_sheet import (
     LEFT,
     RIGHT,
@@ -24,7 +24,6 @@ from petard_worker.sheet.elo_sheet import (
     SheetUnavailable,
     fitted,
     sheet_bytes,
-    write_sheet,
 )
 from petard_worker.sheet.words import date_text
 
@@ -34,11 +33,12 @@ SHEET = Sheet(
     opponent="Bob",
     rating=1200,
     opponent_rating=1800,
-    result="win",
+    score=1,
     k=40,
     k_reason="fewer than 30 games",
     expected=0.030653430031715508,
     expected_fide=0.08,
+    difference_fide=-400,
     change=38.77386279873138,
     change_fide=36.8,
     new_rating=1238.7738627987314,
@@ -102,7 +102,7 @@ def test_the_english_sheet_says_inputs_results_formulas_date_and_sources() -> No
 
 def test_the_french_sheet_has_its_words_and_decimal_commas() -> None:
     sheet = dataclasses.replace(
-        SHEET, lang="fr", result="draw", k_reason="moins de 30 parties", change=-0.5, games=None, age=None
+        SHEET, lang="fr", score=0.5, k_reason="moins de 30 parties", change=-0.5, games=None, age=None
     )
 
     rows = rows_of(sheet)
@@ -232,8 +232,8 @@ def test_the_curve_on_the_sheet_is_the_one_of_the_drawing() -> None:
 
     lines = [len(re.findall(r" l\b", segment)) for segment in re.findall(r"n [\d.]+ [\d.]+ m[^mS]+S", drawn)]
 
-    assert len(elo_curve.logistic_line()) - 1 in lines
-    assert len(elo_curve.fide_line()) - 1 in lines
+    assert len(logistic_line()) - 1 in lines
+    assert len(fide_line()) - 1 in lines
 
 
 def test_the_same_sheet_has_the_same_bytes_in_one_process() -> None:
@@ -294,14 +294,6 @@ def test_another_date_makes_another_document() -> None:
     assert sheet_bytes(other) != sheet_bytes(SHEET)
 
 
-def test_a_file_holds_what_the_bytes_are(tmp_path: Path) -> None:
-    path = tmp_path / "sheet.pdf"
-
-    write_sheet(path, SHEET)
-
-    assert path.read_bytes() == sheet_bytes(SHEET)
-
-
 @pytest.mark.parametrize("missing", ["reportlab", "uharfbuzz"])
 def test_without_the_extra_the_error_says_how_to_install_it(missing: str) -> None:
     program = (
@@ -328,7 +320,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(missing: str) -> Non
         ("rating", math.nan, "rating must be a number"),
         ("change", -math.inf, "change must be a number"),
         ("performance", 1e7, "performance must be a number"),
-        ("result", "lost", "one of win, draw, loss"),
+        ("score", 0.7, "score must be 1, 0.5 or 0"),
         ("lang", "de", "one of en, fr"),
         ("player", "x" * 501, "player has 501 characters"),
     ],

@@ -530,7 +530,7 @@ def test_advantage_is_for_those_at_home_alone(home: bool | None) -> None:
     a, b = PlayerState(1500, 60), PlayerState(1520, 90)
 
     neutral = Glicko2().rate(duel(a, b))
-    even = Glicko2(first_advantage=40).rate(duel(a, b, 1, home, home))
+    even = Glicko2(home_advantage=40).rate(duel(a, b, 1, home, home))
 
     assert exactly(even) == exactly(neutral)
 
@@ -540,7 +540,7 @@ def test_advantage_is_for_those_at_home_alone(home: bool | None) -> None:
 def test_side_at_home_is_expected_to_score_as_if_it_were_rated_higher(s: float, away: bool | None) -> None:
     a, b = PlayerState(1500, 60), PlayerState(1520, 90)
 
-    at_home, guest = Glicko2(first_advantage=40).rate(duel(a, b, s, True, away))
+    at_home, guest = Glicko2(home_advantage=40).rate(duel(a, b, s, True, away))
     higher, lower = Glicko2().rate(duel(a._replace(rating=1540), b, s))
 
     assert at_home.expected == higher.expected
@@ -550,7 +550,7 @@ def test_side_at_home_is_expected_to_score_as_if_it_were_rated_higher(s: float, 
 
 
 def test_advantage_goes_to_the_second_side_when_that_is_at_home() -> None:
-    system = Glicko2(first_advantage=40)
+    system = Glicko2(home_advantage=40)
     a, b = PlayerState(1500, 60), PlayerState(1520, 90)
 
     forth, back = system.rate(duel(a, b, 1, True, False)), system.rate(duel(b, a, 0, False, True))
@@ -563,7 +563,7 @@ def test_team_at_home_has_the_advantage_over_each_of_the_others() -> None:
     guest, other_guest = PlayerState(1520, 90), PlayerState(1450, 70)
     field = [GameSide(team, 1, home=True), GameSide([guest], 2), GameSide([other_guest], 3, home=False)]
 
-    rated = Glicko2(first_advantage=40).rate(Game(field))
+    rated = Glicko2(home_advantage=40).rate(Game(field))
 
     higher = [player._replace(rating=player.rating + 40) for player in team]
     neutral = Glicko2().rate(Game([GameSide(higher, 1), *(side._replace(home=None) for side in field[1:])]))
@@ -575,7 +575,7 @@ def test_team_at_home_has_the_advantage_over_each_of_the_others() -> None:
 def test_prediction_is_for_neutral_ground() -> None:
     a, b = PlayerState(1500, 60), PlayerState(1520, 90)
 
-    assert Glicko2(first_advantage=40).expected(a, b) == Glicko2().expected(a, b)
+    assert Glicko2(home_advantage=40).expected(a, b) == Glicko2().expected(a, b)
 
 
 # --- What must hold for all players -------------------------------------------------------------------------
@@ -585,7 +585,7 @@ def test_prediction_is_for_neutral_ground() -> None:
 def test_duel_is_a_field_of_two_bit_for_bit(
     a: PlayerState, b: PlayerState, s: float, home_a: bool | None, home_b: bool | None, period: int
 ) -> None:
-    system = Glicko2(first_advantage=33, period=period)
+    system = Glicko2(home_advantage=33, period=period)
     game = duel(a, b, s, home_a, home_b)
 
     assert exactly(system.rate(game)) == exactly(system.rate_field(game.sides))
@@ -602,7 +602,7 @@ def test_who_is_named_first_makes_no_difference(a: PlayerState, b: PlayerState, 
 
 @given(st.permutations(range(4)), st.lists(sides, min_size=4, max_size=4))
 def test_order_of_many_sides_makes_no_difference(order: list[int], field: list[GameSide]) -> None:
-    system = Glicko2(first_advantage=33)
+    system = Glicko2(home_advantage=33)
     ends = [sum(len(side.players) for side in field[: i + 1]) for i in range(4)]
 
     rated = system.rate(Game(field))
@@ -696,7 +696,7 @@ def test_whatever_is_played_stays_within_the_limits(field: list[GameSide]) -> No
 def test_widest_pool_there_can_be_stays_finite(
     a: PlayerState, b: PlayerState, s: float, advantage: float, tau: float
 ) -> None:
-    system = Glicko2(**WIDEST, tau=tau, first_advantage=advantage)
+    system = Glicko2(**WIDEST, tau=tau, home_advantage=advantage)
     game = duel(a, b, s, home_a=True)
 
     assert_within_the_limits(system.rate(game), system)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from petard_worker.ratings.margins import MULTIPLIERS, Multiplier, fivethirtyeight_nba, fivethirtyeight_nfl
+from petard_worker.ratings.margins import (
+    MULTIPLIERS,
+    Multiplier,
+    fivethirtyeight_nba,
+    fivethirtyeight_nfl,
+    winning_margin,
+)
+from petard_worker.ratings.system import GameSide, GameUnsupportedError, PlayerState
 
 margins = st.floats(0, 1e16)
 advantages = st.floats(-50_000, 50_000)
@@ -72,3 +79,35 @@ def test_hopeless_outsider_counts_at_most_ten_times_what_an_equal_does(
 def test_formula_holds_until_the_divisor_is_a_tenth() -> None:
     assert fivethirtyeight_nfl(3, -1979) == pytest.approx(math.log(4) * 2.2 / 0.221, rel=1e-9)
     assert fivethirtyeight_nba(29, -1124) == pytest.approx(16 / 0.756, rel=1e-9)
+
+
+def side(rank: int, points: float | None) -> GameSide:
+    return GameSide((PlayerState(1500, 0),), rank, points)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "margin"),
+    [
+        (side(1, 30), side(2, 3), 27),
+        (side(2, 3), side(1, 30), 27),
+        (side(1, 20), side(1, 20), 0),
+        (side(1, 20), side(2, 20), 0),  # by kicks, after a draw
+        (side(1, -1), side(2, -4), 3),
+    ],
+)
+def test_margin_is_what_the_winner_is_ahead(a: GameSide, b: GameSide, margin: float) -> None:
+    assert winning_margin(a, b, "rugby") == margin
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (side(1, 3), side(2, 30), "points 3 and 30 contradict the ranks 1 and 2: rugby takes more points"),
+        (side(2, 30), side(1, 3), "points 30 and 3 contradict the ranks 2 and 1"),
+        (side(1, 3), side(1, 30), "points 3 and 30 contradict the ranks 1 and 1"),
+        (side(1, None), side(2, 3), "rugby needs the points of both sides, which are None and 3"),
+    ],
+)
+def test_points_that_contradict_the_ranks_are_refused(a: GameSide, b: GameSide, words: str) -> None:
+    with pytest.raises(GameUnsupportedError, match=words):
+        winning_margin(a, b, "rugby")

@@ -23,8 +23,9 @@ from petard_schema import (
     read_counted,
     read_identity,
 )
+from petard_schema.ijson import MAX_DEPTH
 from petard_schema.names import PRINTABLE_SCHEMA, check_printable
-from petard_schema.parse import MAX_DEPTH, bad_field
+from petard_schema.parse import bad_field
 
 MAX_INT = 2**53 - 1
 DELETED = object()

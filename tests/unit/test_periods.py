@@ -6,16 +6,15 @@ from petard_worker.periods import (
     OpenPeriod,
     Period,
     first_day,
-    from_text,
     period_at,
     period_closed,
     rate_in_period,
-    season,
     start_of,
-    to_text,
 )
+from petard_worker.postgres.open_periods import from_text, to_text
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.system import Game, GameSide, PlayerState
+from petard_worker.seasons import has_started, season
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_the_three_games_of_glickmans_example_are_rated_together_one_by_one() ->
     assert rated.expected == pytest.approx(0.30284072524764, abs=1e-12)
 
 
-@pytest.mark.parametrize("other", [Period(7, 7), Period(0, 14)])
+@pytest.mark.parametrize("other", [Period(7, 7), Period(0, 14), Period(0, 7, 2)])
 def test_another_period_begins_anew(other: Period) -> None:
     system = Glicko(period=7)
     game = Game([GameSide([PLAYER], 1), GameSide([PlayerState(1400.0, 30.0)], 2)])
@@ -94,6 +93,26 @@ def test_an_open_period_survives_being_written_down() -> None:
     period = OpenPeriod(Period(20_454, 7), start, ((0.1, 1e-30), (), (-2.5,)))
 
     assert from_text(to_text(period)) == period
+
+
+def test_a_period_that_was_written_down_by_an_older_version_can_be_read() -> None:
+    text = (
+        '{"period":{"day":20454,"days":7,"version":3},"start":{"rating":1500.5,"rd":30,"volatility":null,'
+        '"games":2,"peak":1600,"days":7.0},"sums":[[0.25],[]]}'
+    )
+
+    period = from_text(text)
+
+    start = PlayerState(1500.5, 30, None, games=2, peak=1600, days=7.0)
+    assert period == OpenPeriod(Period(20_454, 7, 3), start, ((0.25,), ()))
+
+
+def test_a_pool_without_seasons_starts_none() -> None:
+    old, new = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+
+    assert not has_started(new, old, 0)
+    assert has_started(new, old, 8)
+    assert not has_started(new, datetime(2025, 8, 1, tzinfo=UTC), 8)
 
 
 def test_the_end_of_a_period_says_what_ended_and_what_begins() -> None:

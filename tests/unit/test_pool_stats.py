@@ -9,25 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from petard_worker.cli.pool_stats import bar
-from petard_worker.display import Scale
+from petard_worker.cli.pool_stats import bar, print_histogram
+from petard_worker.display import scale_of
 from petard_worker.distribution import Bin, bin_edges, distribution_of
 from petard_worker.pool_stats import (
-    Percentile,
     StatsQuestion,
     Trend,
-    as_percentile,
+    Verdict,
     ask,
     days_before,
-    in_words,
     spread_times,
     trend_of,
+    verdict_on,
 )
-from petard_worker.postgres.pool_stats import ScoreCounts
 from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.parameters import BadParameterError
+from petard_worker.scale import AS_IT_IS, Scale
 
-AS_THEY_ARE = Scale(0.0, 0.0, 1.0)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POOL = Pool("p", "glicko", {}, 1, 0, 1, None, {"provisional_rd": 95.0}, None)
 
@@ -43,7 +41,7 @@ def yearly(*means: tuple[float, int, float | None]) -> Trend:
 
 @given(Ratings)
 def test_summary_agrees_with_pythons_own_statistics(ratings):
-    summary = distribution_of(ratings, 0, AS_THEY_ARE).summary
+    summary = distribution_of(ratings, 0, AS_IT_IS).summary
 
     assert summary is not None
     assert summary.mean == pytest.approx(statistics.fmean(ratings), rel=1e-12, abs=1e-9)
@@ -58,7 +56,7 @@ def test_summary_agrees_with_pythons_own_statistics(ratings):
 
 @given(Ratings)
 def test_every_rating_lies_in_the_one_bin_that_counts_it(ratings):
-    bins = distribution_of(ratings, 0, AS_THEY_ARE).bins
+    bins = distribution_of(ratings, 0, AS_IT_IS).bins
 
     assert [part.players for part in bins] == [
         sum(part.low <= rating < part.high for rating in ratings) for part in bins
@@ -92,7 +90,7 @@ def test_the_nicest_width_is_taken(lowest, highest, first, width, count):
 
 
 def test_equal_ratings_are_one_bin_without_spread():
-    spread = distribution_of([1500.0] * 3, 1, AS_THEY_ARE)
+    spread = distribution_of([1500.0] * 3, 1, AS_IT_IS)
 
     assert spread.bins == [Bin(1500, 1501, 3)]
     assert spread.summary is not None
@@ -101,7 +99,7 @@ def test_equal_ratings_are_one_bin_without_spread():
 
 
 def test_nobody_has_no_summary_and_no_share():
-    spread = distribution_of([], 0, AS_THEY_ARE)
+    spread = distribution_of([], 0, AS_IT_IS)
 
     assert (spread.players, spread.summary, spread.provisional_share, spread.bins) == (0, None, None, [])
 
@@ -118,12 +116,32 @@ def test_bins_are_round_on_the_scale_that_people_see_and_told_in_rating_points()
     ]
 
 
-def test_scale_that_turns_ratings_round_keeps_everybody():
+def test_scale_that_turns_ratings_round_keeps_everybody_and_low_below_high():
     backwards = Scale(0.0, 3000.0, -1.0)
+    ratings = [1000.0, 1100.0, 1400.0]
 
-    bins = distribution_of([1000.0, 1100.0, 1400.0], 0, backwards).bins
+    bins = distribution_of(ratings, 0, backwards).bins
 
+    assert [part.players for part in bins] == [
+        sum(part.low < rating <= part.high for rating in ratings) for part in bins
+    ]
     assert sum(part.players for part in bins) == 3
+
+
+def test_histogram_of_a_range_turned_round_goes_up_as_it_is_seen(capsys):
+    turned = {"display_low": 3000.0, "display_high": 0.0}
+    pool = replace(POOL, parameters={"rating_min": 0.0, "rating_max": 3000.0}, settings=turned)
+    bins = distribution_of([1000.0, 1100.0, 1400.0], 0, scale_of(pool)).bins
+
+    print_histogram(pool, bins)
+
+    rows = [line.split()[:3] for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
+    seen = [(float(low), float(high), int(players)) for low, high, players in rows]
+    assert [(low, high) for low, high, _ in seen] == sorted((min(edges), max(edges)) for *edges, _ in seen)
+    assert [players for _, _, players in seen] == [
+        sum(low <= 3000 - rating < high for rating in (1000, 1100, 1400)) for low, high, _ in seen
+    ]
+    assert sum(players for *_, players in seen) == 3
 
 
 def test_points_lie_at_even_distances_with_both_ends():
@@ -196,23 +214,7 @@ def test_too_little_has_no_trend(means):
     [(10.0, "steady"), (-10.0, "steady"), (0.0, "steady"), (10.1, "inflation"), (-10.1, "deflation")],
 )
 def test_more_than_is_steady_is_inflation_or_deflation(change, word):
-    assert in_words(change, 10.0) == word
-
-
-@pytest.mark.parametrize(
-    ("counts", "percentile"),
-    [
-        (ScoreCounts(0, 0, 0), None),
-        (ScoreCounts(4, 1, 0), 25.0),
-        (ScoreCounts(4, 1, 2), 50.0),
-        (ScoreCounts(1, 0, 1), 50.0),
-        (ScoreCounts(3, 3, 0), 100.0),
-    ],
-)
-def test_percentile_is_the_share_that_is_lower_with_equal_ones_counted_half(counts, percentile):
-    expected = Percentile(counts.players, counts.lower, counts.equal, percentile)
-
-    assert as_percentile(counts) == expected
+    assert verdict_on(change, 10.0) is Verdict(word)
 
 
 def test_question_left_open_asks_what_is_usual_in_the_pool():

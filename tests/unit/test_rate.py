@@ -62,7 +62,8 @@ NAMES = {"glicko1": "glicko", "glicko2": "glicko2"}
 
 def parameters_of(case: dict[str, Any]) -> Request:
     """The parameters of a case, and wide limits."""
-    kept = {name: value for name, value in case["params"].items() if name in {"c", "tau", "first_advantage"}}
+    ours = {"c": "c", "tau": "tau", "first_advantage": "home_advantage"}
+    kept = {ours[name]: value for name, value in case["params"].items() if name in ours}
     wider = {"rd": 1000, "volatility_min": 0.001, "volatility_max": 10} if case["system"] == "glicko2" else {}
     return WIDE | wider | kept
 
@@ -474,7 +475,8 @@ REFUSED = [
         with_side(players=[f"p{i}" for i in range(64)]),
         "games[0].sides: must have at most 64 players; 65 play",
     ),
-    (with_side(weights=[1, 1]), "games[0].sides[1].weights: must be one for each player; there are 2 for 1"),
+    (with_side(weights=[1, 1]), "games[0].sides[1].weights: 2 weights for 1 players"),
+    (with_side(weights=[0]), "games[0].sides[1].weights: all are 0: nobody took part in the game"),
     (with_side(weights=[2]), "games[0].sides[1].weights[0]: must be less than or equal to 1; it is 2"),
     (with_side(result=1), "games[0].sides[1]: no field 'result'; there are players, rank, points"),
     (
@@ -508,9 +510,16 @@ REFUSED = [
     (b'{"system": 9007199254740992}', "the integer '9007199254740992' is beyond 2^53 - 1"),
     (b'{"system": ' + b"9" * 5000 + b"}", "is beyond 2^53 - 1"),
     (b'{"system": "glicko", "system": "elo"}', "an object names 'system' twice"),
+    (b'{"system": 1e-400}', "the request is not JSON that can be read: the number '1e-400' is too small"),
+    (b'{"system": "\\ud800"}', "the request is not JSON that can be read: a text holds U+D800"),
+    (b'{"system": "\\u0000"}', "the request is not JSON that can be read: a text holds U+0000"),
     (
         two() | {"players": {f"p{i}": 1 for i in range(100_001)}},
-        "an object has 100001 names, the limit",
+        "the request: players has 100001 names, the limit is 100000",
+    ),
+    (
+        two(days={f"p{i}": 1 for i in range(100_001)}),
+        "games[0]: days has 100001 names, the limit is 100000",
     ),
     (b'{"system": "\xff"}', "the request is not UTF-8: invalid start byte at byte 12"),
     (b"[" * 100_000, "the request is nested deeper than 16 levels"),
@@ -521,6 +530,12 @@ REFUSED = [
 @pytest.mark.parametrize(("request_", "words"), REFUSED, ids=[words[:40] for _, words in REFUSED])
 def test_refusal_names_the_place_and_what_should_be_there(request_: object, words: str) -> None:
     assert words in refusal(request_)
+
+
+def test_byte_order_mark_before_a_request_is_left_out() -> None:
+    raw = json.dumps(two()).encode()
+
+    assert read_request(b"\xef\xbb\xbf" + raw) == read_request(raw)
 
 
 def test_different_days_of_simultaneous_games_are_refused() -> None:

@@ -28,11 +28,12 @@ def test_sheet_has_the_numbers_of_the_calculator_page():
         opponent="Bob",
         rating=1200,
         opponent_rating=1800,
-        result="win",
+        score=1,
         k=40,
         k_reason="fewer than 30 games: FIDE 8.3.3",
         expected=pytest.approx(0.030653430031715508, abs=1e-15),
         expected_fide=0.08,
+        difference_fide=-400,
         change=pytest.approx(38.77386279873138, abs=1e-12),
         change_fide=pytest.approx(36.8, abs=1e-12),
         new_rating=pytest.approx(1238.7738627987314, abs=1e-11),
@@ -45,11 +46,17 @@ def test_sheet_has_the_numbers_of_the_calculator_page():
     )
 
 
-@pytest.mark.parametrize(("score", "result"), [(1.0, "win"), (0.5, "draw"), (0.0, "loss")])
-def test_result_is_the_players_own(score, result):
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [(1.0, "Result win, S = 1"), (0.5, "Result draw, S = 0.5"), (0.0, "Result loss, S = 0")],
+)
+def test_result_is_the_players_own(score, said):
     choice = KChoice()
+    sheet = sheet_of(change(1500, 1600, score, choice), choice, heading())
 
-    assert sheet_of(change(1500, 1600, score, choice), choice, heading()).result == result
+    text = pypdf.PdfReader(io.BytesIO(sheet_bytes(sheet)), strict=True).pages[0].extract_text()
+
+    assert said in " ".join(text.split())
 
 
 def test_french_page_has_no_english_on_it():

@@ -4,27 +4,37 @@ from itertools import product
 
 import pytest
 
-from petard_worker.ratings.calculator import KChoice, k_for
-from petard_worker.ratings.calculator.which_k import RULES
-from petard_worker.ratings.k_factors import CALCULATOR_BANDS
+from petard_worker.ratings.calculator import RULES, KChoice, KReason, k_for
 from petard_worker.sheet.words import K_REASONS, WORDS, k_reason
 
 EVERY_K = {
-    (k_for(choice, rating), choice)
-    for rule, rating, games, age, peak in product(
-        RULES, (1500, 2200, 2350, 2450), (None, 0, 29, 30, 100), (None, 12, 18, 40), (None, 2450)
+    (k_for(choice, rating, together), choice)
+    for rule, given, rating, games, age, peak, together in product(
+        RULES, (None, 40), (1500, 2200, 2450), (None, 0, 100), (None, 18), (None, 2450), (1, 20)
     )
-    for choice in [KChoice(rule, None, games, age, peak)]
+    for choice in [KChoice(rule, given, games, age, peak)]
 }
 """All that a rule of the calculator says, for players of every kind."""
 
 
 def test_every_rule_has_its_reason_in_both_languages():
-    reasons = {factor: [k_reason(factor, choice, lang) for lang in WORDS] for factor, choice in EVERY_K}
+    said = {factor: [k_reason(factor, choice, lang) for lang in WORDS] for factor, choice in EVERY_K}
 
-    assert len(reasons) == 4 + len(CALCULATOR_BANDS)
-    assert all(english != french and english and french for english, french in reasons.values())
-    assert all(reasons.keys() == of_language.keys() for of_language in K_REASONS.values())
+    assert all(english != french and english and french for english, french in said.values())
+    reasons = {factor.reason for factor in said}
+    assert reasons == set(KReason) - {KReason.EGF, KReason.DWZ}  # no rules of the calculator
+    assert all(reasons == of_language.keys() for of_language in K_REASONS.values())
+
+
+def test_reason_of_a_limited_k_says_what_it_would_be_and_for_how_many_games():
+    choice = KChoice(games=0)
+
+    factor = k_for(choice, 1500, together=20)
+
+    assert [k_reason(factor, choice, lang) for lang in ("en", "fr")] == [
+        "not 40: 20 games in one period, at most 700 in all: FIDE 8.3.3",
+        "non 40 : 20 parties dans la période, 700 au plus en tout : FIDE 8.3.3",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,11 +42,6 @@ def test_every_rule_has_its_reason_in_both_languages():
     [
         (KChoice(games=5), "fewer than 30 games: FIDE 8.3.3", "moins de 30 parties : FIDE 8.3.3"),
         (KChoice(given=24), "as given", "indiqué"),
-        (
-            KChoice(given=900.5),
-            "900.5 given, but at most 700 for one game: FIDE 8.3.3",
-            "900,5 indiqué, mais 700 au plus pour une partie : FIDE 8.3.3",
-        ),
         (
             KChoice(),
             "30 games or more, never rated 2400: FIDE 8.3.3; number of games not given",

@@ -106,12 +106,11 @@ def test_win_by_exactly_fifteen_points_is_not_a_big_one() -> None:
     assert exchange(match(80, 80, (31, 15))) == (1.5, -1.5)
 
 
-def test_draw_has_no_margin_whatever_the_points() -> None:
-    a, b = PlayerState(80, 0), PlayerState(90, 0)
+def test_points_that_contradict_the_ranks_are_refused() -> None:
+    game = Game((GameSide((PlayerState(80, 0),), 1, 10), GameSide((PlayerState(90, 0),), 1, 40)))
 
-    game = Game((GameSide((a,), 1, 10), GameSide((b,), 1, 40)))
-
-    assert exchange(game) == (1, -1)
+    with pytest.raises(GameUnsupportedError, match="points 10 and 40 contradict the ranks 1 and 1"):
+        WorldRugby().rate(game)
 
 
 def test_away_side_may_be_named_first() -> None:
@@ -181,7 +180,7 @@ def test_match_without_points_is_refused(points: tuple[float | None, float | Non
     sides = [GameSide((PlayerState(80, 0),), rank, n) for rank, n in enumerate(points, 1)]
 
     with pytest.raises(
-        GameUnsupportedError, match=f"points are {points[0]} and {points[1]}, but world_rugby"
+        GameUnsupportedError, match=f"world_rugby needs the points .* are {points[0]} and {points[1]};"
     ):
         WorldRugby().rate(Game(sides, decided_by=decided_by))
 

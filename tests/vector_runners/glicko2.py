@@ -22,7 +22,7 @@ def system_of(case: Case) -> Glicko2:
         rating_min=-10_000,
         rating_max=10_000,
         periods_per_day=params.get("inflate_periods", 1),
-        first_advantage=params.get("first_advantage", 0),
+        home_advantage=params.get("first_advantage", 0),
     )
 
 

@@ -180,7 +180,7 @@ def apply_arrivals(
     if pool.stopped is not None:
         raise PoolStoppedError(pool.stopped)
     rules = pool_rules(pool.system, pool.parameters)
-    batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY)
+    batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY, version=pool.version)
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
     records = known.at(Place(pool.seq, pool.version))

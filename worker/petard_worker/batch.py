@@ -145,6 +145,8 @@ class Batch:
     outcomes: list[bool] = field(default_factory=list)
     """For every arrival that was not counted before: did it fail by our own exception?"""
     repeats: int = 0
+    version: int = 1
+    """Of the pool's parameters."""
     period: Period | None = None
     """The open rating period; None before the first game, and in pools without periods."""
     _bodies: dict[EventKey, str] = field(default_factory=dict)
@@ -153,7 +155,7 @@ class Batch:
     def __post_init__(self) -> None:
         """Find the period that the newest rated event has opened."""
         if self.newest is not None:
-            self.period = period_at(self.newest, self.rules.period)
+            self.period = period_at(self.newest, self.rules.period, self.version)
 
     def fold(self, arrivals: Iterable[Arrival]) -> None:
         """Take every arrival in order."""
@@ -188,7 +190,7 @@ class Batch:
 
     def period_of(self, event: GameEvent) -> Period | None:
         """Return the period that the event counts in: never one that is closed."""
-        period = period_at(event.time, self.rules.period)
+        period = period_at(event.time, self.rules.period, self.version)
         return period if period is None or self.period is None else max(period, self.period)
 
     def open_period(self, period: Period | None) -> None:

@@ -1,29 +1,18 @@
 """The display range of a pool: ratings as players see them, 0-3000 shown as 0-10000, say."""
 
-from typing import NamedTuple
-
 from petard_worker.pool_settings import pool_settings
 from petard_worker.postgres.pools import Pool
-
-
-class Scale(NamedTuple):
-    """How ratings are mapped: the lowest one to `low`, and a point to `factor` points."""
-
-    lowest: float
-    low: float
-    factor: float
+from petard_worker.scale import AS_IT_IS, Scale
 
 
 def displayed(pool: Pool, rating: float) -> float:
     """Return the rating as it is shown: mapped from the pool's limits to its display range, if it has one."""
-    scale = scale_of(pool)
-    return scale.low + (rating - scale.lowest) * scale.factor
+    return scale_of(pool).shown(rating)
 
 
 def undisplayed(pool: Pool, shown: float) -> float:
     """Return the rating that is shown as this one: `displayed` the other way round."""
-    scale = scale_of(pool)
-    return scale.lowest + (shown - scale.low) / scale.factor
+    return scale_of(pool).rating(shown)
 
 
 def displayed_width(pool: Pool, width: float) -> float:
@@ -37,7 +26,7 @@ def scale_of(pool: Pool) -> Scale:
     low, high = settings.display_low, settings.display_high
     lowest, highest = pool.parameters.get("rating_min"), pool.parameters.get("rating_max")
     if low == high or not isinstance(lowest, float | int) or not isinstance(highest, float | int):
-        return Scale(0.0, 0.0, 1.0)
+        return AS_IT_IS
     if lowest == highest:  # the only rating there is
-        return Scale(0.0, 0.0, 1.0)
+        return AS_IT_IS
     return Scale(lowest, low, (high - low) / (highest - lowest))

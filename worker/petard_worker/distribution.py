@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from petard_worker.display import Scale
+from petard_worker.scale import Scale
 
 FEWEST_BINS, MOST_BINS = 15, 25
 NICE = (1.0, 2.0, 5.0, 2.5, 4.0, 3.0, 1.5, 7.5)
@@ -16,7 +16,7 @@ NICE = (1.0, 2.0, 5.0, 2.5, 4.0, 3.0, 1.5, 7.5)
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """How many players have a rating from `low` up to, but not including, `high`."""
+    """How many players are rated between `low` and `high`, of which the edge counts that is shown lower."""
 
     low: float
     high: float
@@ -83,13 +83,12 @@ def quantile(ordered: Sequence[float], part: float) -> float:
 
 def bins_of(ratings: Sequence[float], scale: Scale) -> list[Bin]:
     """Return the histogram of ratings, of which there is at least one, from the lowest on the scale up."""
-    shown = [scale.low + (rating - scale.lowest) * scale.factor for rating in ratings]
+    shown = [scale.shown(rating) for rating in ratings]
     edges = bin_edges(min(shown), max(shown))
     counts = Counter(bisect_right(edges, value) for value in shown)
-    stored = [scale.lowest + (edge - scale.low) / scale.factor for edge in edges]
-    return [
-        Bin(low, high, counts[number]) for number, (low, high) in enumerate(itertools.pairwise(stored), 1)
-    ]
+    pairs = itertools.pairwise(scale.rating(edge) for edge in edges)
+    # A scale may turn ratings round: then the edge shown as the lower one is the higher rating.
+    return [Bin(min(pair), max(pair), counts[number]) for number, pair in enumerate(pairs, 1)]
 
 
 def bin_edges(lowest: float, highest: float) -> list[float]:

@@ -18,7 +18,7 @@ from petard_schema import (
     Side,
     UnrankedSide,
 )
-from petard_worker.periods import OpenPeriod, Period, first_day, rate_in_period, season, start_of
+from petard_worker.periods import OpenPeriod, Period, first_day, rate_in_period, start_of
 from petard_worker.ratings.pool_rules import PoolRules
 from petard_worker.ratings.system import (
     Game,
@@ -28,6 +28,7 @@ from petard_worker.ratings.system import (
     PlayerState,
     Rated,
 )
+from petard_worker.seasons import has_started
 
 SECONDS_PER_DAY = 86_400
 
@@ -155,7 +156,7 @@ def left(rules: PoolRules, player: str, before: PlayerRecord, when: When) -> Pla
         rd=result.rd,
         volatility=result.volatility,
         penalties=before.penalties + 1,
-        peak=peak(before, result, period),
+        peak=peak(rules, before, result, period),
         last_played=later(before.last_played, when.time),
         period=period,
     )
@@ -204,7 +205,7 @@ def played(
         before.wins + (best and not shared),
         before.draws + (best and shared),
         before.losses + (not best),
-        peak(before, result, period),
+        peak(rules, before, result, period),
         later(before.last_played, when.time),
         before.player_seq + 1,
         period,
@@ -212,8 +213,13 @@ def played(
     return explained(player, before, after, result, when.time, penalty=False)
 
 
-def peak(before: PlayerRecord, result: Rated, period: OpenPeriod | None) -> float:
-    """Return the player's highest rating; a running one is none until its period has closed."""
+def peak(rules: PoolRules, before: PlayerRecord, result: Rated, period: OpenPeriod | None) -> float:
+    """Return the player's highest rating.
+
+    A running one is none until its period has closed, and a provisional one is never.
+    """
+    if before.games < rules.system.provisional_games:
+        return result.rating
     peak = before.peak if period is None or period.start.peak is None else period.start.peak
     return max(peak, result.rating)
 
@@ -282,9 +288,8 @@ def elapsed(rules: PoolRules, record: PlayerRecord, when: When) -> tuple[float, 
         return elapsed_periods(rules, last, record.period, when.period)
     if when.time <= last:
         return 0.0, False
-    month = rules.season_month
     days = (when.time - last).total_seconds() / SECONDS_PER_DAY
-    return days, month > 0 and season(when.time, month) > season(last, month)
+    return days, has_started(when.time, last, rules.season_month)
 
 
 def elapsed_periods(
@@ -297,9 +302,8 @@ def elapsed_periods(
     last_day = first_day(last, now.days)
     if counted is not None:
         last_day = max(last_day, counted.period.day)
-    month = rules.season_month
-    new_season = month > 0 and season(start_of(now.day), month) > season(start_of(last_day), month)
-    return float(max(now.day - last_day, 0)), new_season
+    days = float(max(now.day - last_day, 0))
+    return days, has_started(start_of(now.day), start_of(last_day), rules.season_month)
 
 
 def later(last: datetime | None, time: datetime) -> datetime:

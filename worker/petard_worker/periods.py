@@ -1,4 +1,4 @@
-"""Rating periods and seasons: to which of them a game belongs, and what a player has done in an open one.
+"""Rating periods: to which of them a game belongs, and what a player has done in an open one.
 
 With a period of so many days all its games are simultaneous: everybody is rated from where they stood at its
 start, after each game anew, by exact sums, so that the order of the games does not matter. Days are counted
@@ -6,7 +6,6 @@ from 1970-01-01 in UTC. A period is closed by a ledger entry, written before the
 one: what was running until then is final. So a replay of the ledger needs no clock.
 """
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -20,10 +19,16 @@ YEAR_1 = (datetime(1, 1, 1, tzinfo=UTC) - FIRST).days
 
 
 class Period(NamedTuple):
-    """A rating period: its first day, counted from 1970-01-01, and how many days it lasts."""
+    """A rating period under one version of the pool's parameters.
+
+    Whoever plays after the parameters have changed goes on from the running rating, as if a period had ended:
+    what was rated stays rated as it was.
+    """
 
     day: int
+    """The first one, counted from 1970-01-01."""
     days: int
+    version: int = 1
 
 
 class OpenPeriod(NamedTuple):
@@ -40,20 +45,14 @@ def first_day(time: datetime, days: int) -> int:
     return day - day % days
 
 
-def period_at(time: datetime, days: int) -> Period | None:
+def period_at(time: datetime, days: int, version: int = 1) -> Period | None:
     """Return the period that the time lies in; None where there are no periods."""
-    return Period(first_day(time, days), days) if days else None
+    return Period(first_day(time, days), days, version) if days else None
 
 
 def start_of(day: int) -> datetime:
     """Return the moment at which the day begins; the first period of all may have begun before the year 1."""
     return FIRST + timedelta(days=max(day, YEAR_1))
-
-
-def season(time: datetime, first_month: int) -> int:
-    """Return the year in which the season that the time lies in has started."""
-    utc = time.astimezone(UTC)
-    return utc.year if utc.month >= first_month else utc.year - 1
 
 
 def rate_in_period(
@@ -72,8 +71,8 @@ def rate_in_period(
     for terms in results:
         sums = add_terms(sums, terms)
     running = system.rate_period(start, totals(sums))
-    alone = system.rate_period(start, game)
-    return running._replace(expected=alone.expected, actual=alone.actual), OpenPeriod(period, start, sums)
+    expected, actual = system.scores(game)
+    return running._replace(expected=expected, actual=actual), OpenPeriod(period, start, sums)
 
 
 def period_closed(pool: str, seq: int, period: Period, following: Period) -> PeriodClosed:
@@ -89,14 +88,3 @@ def period_closed(pool: str, seq: int, period: Period, following: Period) -> Per
             next_first_day=begins.date(),
         ),
     )
-
-
-def to_text(period: OpenPeriod) -> str:
-    """Return the open period as JSON, from which `from_text` makes the very same bits."""
-    return json.dumps(period, separators=(",", ":"))
-
-
-def from_text(text: str) -> OpenPeriod:
-    """Return the open period in the text."""
-    period, start, sums = json.loads(text)
-    return OpenPeriod(Period(*period), PlayerState(*start), tuple(tuple(partials) for partials in sums))

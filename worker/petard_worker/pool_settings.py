@@ -27,7 +27,7 @@ class PoolSettings:
 
 def pool_settings(given: Mapping[str, ParameterValue]) -> PoolSettings:
     """Return the settings with defaults for what is not given, or raise BadParameterError."""
-    return build(PoolSettings, given)
+    return build(PoolSettings, given, what="setting")
 
 
 def as_given(settings: PoolSettings) -> dict[str, ParameterValue]:

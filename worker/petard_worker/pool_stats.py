@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import Field, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import Any
 
 from petard_worker.display import scale_of
 from petard_worker.distribution import Distribution, distribution_of, share
@@ -21,8 +22,6 @@ from petard_worker.postgres.pool_stats import (
     Established,
     History,
     RatingsAt,
-    ScoreCounts,
-    count_scores,
     count_window,
     find_beginning,
     read_listed_ratings,
@@ -83,6 +82,14 @@ class Fluctuation:
     active_share: float | None
 
 
+class Verdict(StrEnum):
+    """What a change of the mean comes to."""
+
+    INFLATION = "inflation"
+    DEFLATION = "deflation"
+    STEADY = "steady"
+
+
 @dataclass(frozen=True, slots=True)
 class Trend:
     """How the mean moves: by a straight line through the points (least squares).
@@ -92,8 +99,8 @@ class Trend:
 
     change_per_year: float | None
     """None where there are fewer than two points, or less than 30 days between the first and the last."""
-    verdict: str | None
-    """`inflation`, `deflation`, or `steady`."""
+    verdict: Verdict | None
+    """None where there is no change per year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +122,6 @@ class PoolStats:
     fluctuation: Fluctuation | None
     drift: Drift
     distribution: Distribution
-
-
-class Percentile(NamedTuple):
-    """Where a rating would stand among those on the board: percentile 0 to 100, None on an empty board."""
-
-    players: int
-    lower: int
-    equal: int
-    percentile: float | None
 
 
 def ask(pool: Pool, given: Mapping[str, ParameterValue], prefix: str = "") -> StatsQuestion:
@@ -218,25 +216,6 @@ def find_fluctuation(
     )
 
 
-def rating_percentile(
-    connection: Connection, pool: Pool, rating: float, now: datetime, rd: float = 0.0
-) -> Percentile:
-    """Return where a rating would stand on the board now; it need be nobody's.
-
-    The board's rule: the share of listed players with a lower score, equal ones counted half. Where the pool
-    ranks by rating - 2 RD, so is the rating taken; an RD of 0 is that of a rating known exactly.
-    """
-    listing = list_by(pool.name, pool_settings(pool.settings), now)
-    score = rating - 2 * rd if listing.conservative else rating
-    return as_percentile(count_scores(connection, listing, score))
-
-
-def as_percentile(counts: ScoreCounts) -> Percentile:
-    """Return the counts with the percentile they make."""
-    players, lower, equal = counts.players, counts.lower, counts.equal
-    return Percentile(players, lower, equal, 100.0 * (lower + 0.5 * equal) / players if players else None)
-
-
 def days_before(time: datetime, days: float) -> datetime:
     """Return the time so many days before, or the first there is."""
     earliest = datetime.min.replace(tzinfo=UTC)
@@ -266,7 +245,7 @@ def trend_of(means: Sequence[tuple[datetime, int, float | None]], steady: float)
     if len(known) < 2 or known[-1][0] - known[0][0] < SHORTEST_DRIFT:
         return Trend(None, None)
     slope = slope_of([((time - known[0][0]) / YEAR, mean, players) for time, players, mean in known])
-    return Trend(slope, in_words(slope, steady))
+    return Trend(slope, verdict_on(slope, steady))
 
 
 def slope_of(points: Sequence[tuple[float, float, float]]) -> float:
@@ -278,8 +257,8 @@ def slope_of(points: Sequence[tuple[float, float, float]]) -> float:
     return together / math.fsum(w * (x - x_mean) ** 2 for x, _, w in points)
 
 
-def in_words(change_per_year: float, steady: float) -> str:
-    """Return whether such a change is inflation, deflation or steady."""
+def verdict_on(change_per_year: float, steady: float) -> Verdict:
+    """Return what such a change comes to; up to `steady` it is none."""
     if abs(change_per_year) <= steady:
-        return "steady"
-    return "inflation" if change_per_year > 0 else "deflation"
+        return Verdict.STEADY
+    return Verdict.INFLATION if change_per_year > 0 else Verdict.DEFLATION

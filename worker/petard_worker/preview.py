@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from petard_worker.fold import PlayerRecord, When, new_record, rate, state_at
 from petard_worker.periods import period_at
-from petard_worker.postgres.boards import find_record
 from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.open_periods import find_running_record
 from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 from petard_worker.ratings.system import Game, GameSide
@@ -36,10 +36,10 @@ RESULTS = {"win": (1, 2), "draw": (1, 1), "loss": (2, 1)}
 def find_preview(connection: Connection, pool: Pool, first: str, second: str, now: datetime) -> Preview:
     """Return what a game between two players of the pool, ending now, would do."""
     rules = pool_rules(pool.system, pool.parameters)
-    one, other = (find_record(connection, pool.name, player) for player in (first, second))
+    one, other = (find_running_record(connection, pool.name, player) for player in (first, second))
     # The open period may be ahead of now: clocks of game servers are.
     counted_at = now if pool.newest is None else max(now, pool.newest)
-    when = When(now, period_at(counted_at, rules.period))
+    when = When(now, period_at(counted_at, rules.period, pool.version))
     return preview(rules, one, other, when)
 
 

@@ -47,7 +47,7 @@ class Scores(NamedTuple):
     actual: float
 
 
-class Move(NamedTuple):
+class RatedChange(NamedTuple):
     """A player before and after a game or a period, and why."""
 
     player: str
@@ -58,20 +58,20 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class RatedInOrder:
-    """Games rated one after the other: the players after the last one, and what each game moved."""
+    """Games rated one after the other: the players after the last one, and what each game changed."""
 
     system: RatingSystem
     players: States
-    games: list[list[Move]]
+    games: list[list[RatedChange]]
 
 
 @dataclass(frozen=True)
 class RatedTogether:
-    """Games rated as one period: the players after it, what it moved, and the scores of each game."""
+    """Games rated as one period: the players after it, what it changed, and the scores of each game."""
 
     system: RatingSystem
     players: States
-    moves: list[Move]
+    changes: list[RatedChange]
     games: list[list[Scores]]
 
 
@@ -125,18 +125,18 @@ def state_of(system: RatingSystem, given: GivenPlayer) -> PlayerState:
 def rate_in_order(system: RatingSystem, states: States, games: Sequence[GivenGame]) -> RatedInOrder:
     """Return the players after the last game, each game rated from what the one before it has left."""
     players = dict(states)
-    moves = []
+    changes = []
     for number, given in enumerate(games):
         with refusing(system, f"games[{number}]"):
             rated = check_finite(system.rate(as_game(players, given, given.days)))
-        moves.append(
+        changes.append(
             [
-                Move(name, players[name], moved(counted, result), result)
+                RatedChange(name, players[name], moved(counted, result), result)
                 for (name, counted), result in zip(counted_in(players, given), rated, strict=True)
             ]
         )
-        players.update((move.player, move.after) for move in moves[-1])
-    return RatedInOrder(system, players, moves)
+        players.update((change.player, change.after) for change in changes[-1])
+    return RatedInOrder(system, players, changes)
 
 
 def rate_together(system: PeriodSystem, states: States, games: Sequence[GivenGame]) -> RatedTogether:
@@ -156,12 +156,13 @@ def rate_together(system: PeriodSystem, states: States, games: Sequence[GivenGam
         for name, of_game in zip(given.players(), results, strict=True):
             terms.setdefault(name, []).extend(of_game)
         counted.update(counted_in(counted, given))
-    moves = []
+    changes = []
     for name, of_period in terms.items():
         with refusing(system, place("players", name)):
             (result,) = check_finite([system.rate_period(aged(states, name, days), sum_terms(of_period))])
-        moves.append(Move(name, states[name], moved(counted[name], result), result))
-    return RatedTogether(system, states | {move.player: move.after for move in moves}, moves, scores)
+        changes.append(RatedChange(name, states[name], moved(counted[name], result), result))
+    after = {change.player: change.after for change in changes}
+    return RatedTogether(system, states | after, changes, scores)
 
 
 def as_game(states: Mapping[str, PlayerState], given: GivenGame, days: Mapping[str, float]) -> Game:
@@ -258,9 +259,10 @@ def as_answer(rated: RatedInOrder | RatedTogether) -> dict[str, object]:
         "players": {name: as_player(state) for name, state in rated.players.items()},
     }
     if isinstance(rated, RatedInOrder):
-        return {**head, "games": [{"changes": [as_change(move) for move in moves]} for moves in rated.games]}
+        games = [{"changes": [as_change(change) for change in game]} for game in rated.games]
+        return {**head, "games": games}
     scores = [{"scores": [one._asdict() for one in game]} for game in rated.games]
-    return {**head, "changes": [as_change(move) for move in rated.moves], "games": scores}
+    return {**head, "changes": [as_change(change) for change in rated.changes], "games": scores}
 
 
 def as_player(state: PlayerState) -> dict[str, object]:
@@ -269,13 +271,13 @@ def as_player(state: PlayerState) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def as_change(move: Move) -> dict[str, object]:
+def as_change(change: RatedChange) -> dict[str, object]:
     """Return what happened to one player, as a rating-changed event would tell it."""
-    result = move.result
+    result = change.result
     return {
-        "player": move.player,
-        "before": as_standing(move.before),
-        "after": as_standing(move.after),
+        "player": change.player,
+        "before": as_standing(change.before),
+        "after": as_standing(change.after),
         "explanation": {
             "expected": result.expected,
             "actual": result.actual,

@@ -1,26 +1,25 @@
 """What `petard rate` is asked: states of players and their games, from JSON to types or to a reason why not.
 
-JSON is read as strictly as that of events: no name twice in an object, no NaN, no integer beyond 2^53 - 1.
-Unknown fields are refused and not ignored as in events: a misspelt `rating` would be a wrong answer.
+JSON is read as that of events is, by petard_schema.ijson; only a byte order mark may stand before it. Unknown
+fields are refused and not ignored as in events: a misspelt `rating` would be a wrong answer.
 """
 
 import json
-import math
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from petard_schema import EventRefused
 from petard_schema.envelope import MAX_SAFE_INTEGER
 from petard_schema.game_events import MAX_PLAYERS, Home, Importance, Knockout, Players, Points, Rank, Weights
+from petard_schema.ijson import NotIJsonError, TooDeepError, decode, shorten
 from petard_schema.names import MAX_NAME, PlayerName
-from petard_schema.parse import PLAIN_WORDS, check_depth, shorten
+from petard_schema.parse import PLAIN_WORDS, wrong_weights
 
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
-MAX_NUMBER_LENGTH = 64
 MAX_NAMES_OF_AN_OBJECT = 100_000
 """An object is checked to its end, unlike an array: a million wrong players would cost gigabytes."""
 MAX_RATING = 10_000
@@ -49,18 +48,21 @@ class BadRequestError(ValueError):
 
 
 class Asked(BaseModel):
-    """What every part of a request has in common: strict types, and no field that nobody knows."""
+    """What every part of a request has in common: strict types, no unknown field, no huge object."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def know_every_field(cls, value: object) -> object:
-        """Refuse the first field that is not one of ours, and name those that are."""
-        if isinstance(value, dict):
-            unknown = next((name for name in value if name not in cls.model_fields), None)
-            if unknown is not None:
-                raise ValueError(f"no field {shorten(unknown)}; there are {', '.join(cls.model_fields)}")
+        """Refuse the first field that is not one of ours, naming those that are, or that holds too much."""
+        if not isinstance(value, dict):
+            return value
+        for name, part in value.items():
+            if name not in cls.model_fields:
+                raise ValueError(f"no field {shorten(name)}; there are {', '.join(cls.model_fields)}")
+            if isinstance(part, dict) and len(part) > MAX_NAMES_OF_AN_OBJECT:
+                raise ValueError(f"{name} has {len(part)} names, the limit is {MAX_NAMES_OF_AN_OBJECT}")
         return value
 
 
@@ -156,15 +158,13 @@ def read_json(raw: bytes) -> object:
     if not raw.strip():
         raise BadRequestError("the request is empty; 'petard rate --example' prints one to begin with")
     try:
-        check_depth(raw)
-        value: object = _decoder.decode(raw.decode("utf-8-sig"))
-    except EventRefused as refused:
-        raise BadRequestError(f"the request is {refused.detail}") from None
+        return decode(raw.removeprefix(BOM_UTF8))
     except UnicodeDecodeError as error:
         raise BadRequestError(f"the request is not UTF-8: {error.reason} at byte {error.start}") from None
-    except ValueError as error:  # JSONDecodeError, and those that are raised at the end of this file
+    except TooDeepError as error:
+        raise BadRequestError(f"the request is {error}") from None
+    except NotIJsonError as error:
         raise BadRequestError(f"the request is not JSON that can be read: {error}") from None
-    return value
 
 
 def check_players(players: Mapping[str, GivenPlayer]) -> None:
@@ -189,11 +189,8 @@ def check_game(game: GivenGame, where: str) -> None:
     if count > 1:
         raise BadRequestError(f"{where}.sides: must name a player once; {name!r} stands there {count} times")
     for number, side in enumerate(game.sides):
-        if side.weights is not None and len(side.weights) != len(side.players):
-            raise BadRequestError(
-                f"{where}.sides[{number}].weights: must be one for each player;"
-                f" there are {len(side.weights)} for {len(side.players)} players"
-            )
+        if side.weights is not None and (wrong := wrong_weights(side.players, side.weights)):
+            raise BadRequestError(f"{where}.sides[{number}].weights: {wrong}")
     stranger = next((name for name in game.days if name not in counts), None)
     if stranger is not None:
         playing = ", ".join(repr(player) for player in islice(counts, 5))
@@ -244,34 +241,3 @@ def place(*parts: str | int) -> str:
 def shorten_name(name: str) -> str:
     """Return a name in quotes, on one line, short."""
     return json.dumps(name if len(name) <= 80 else name[:77] + "...")
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(pairs) > MAX_NAMES_OF_AN_OBJECT:
-        raise ValueError(f"an object has {len(pairs)} names, the limit is {MAX_NAMES_OF_AN_OBJECT}")
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"an object names {shorten(name)} twice")
-    return result
-
-
-def _int(digits: str) -> int:
-    if len(digits) <= 17 and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
-        return value
-    raise ValueError(f"the integer {shorten(digits)} is beyond 2^53 - 1")
-
-
-def _float(digits: str) -> float:
-    if len(digits) <= MAX_NUMBER_LENGTH and math.isfinite(value := float(digits)):
-        return value
-    raise ValueError(f"the number {shorten(digits)} is too large or too long")
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_int, parse_float=_float, parse_constant=_constant
-)

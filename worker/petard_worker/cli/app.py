@@ -10,6 +10,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     help="A rating service for online games: exactly-once ratings, bombs for those who leave, no gaps.",
 )
 

@@ -28,7 +28,7 @@ USUAL = Season()
 
 import_app = typer.Typer(no_args_is_help=True, help="Turn other people's files into events.")
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="- reads standard input.")]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="`-` reads standard input.")]
 PoolOption = Annotated[str, typer.Option("--pool", help="The pool the games belong to.")]
 SourceOption = Annotated[str, typer.Option("--source", help="The source that stands in the events.")]
 PushOption = Annotated[bool, typer.Option("--push", help="Push straight to the queue instead of printing.")]

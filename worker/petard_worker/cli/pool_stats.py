@@ -171,8 +171,7 @@ def print_histogram(pool: Pool, bins: Sequence[Bin]) -> None:
     most = max(part.players for part in bins)
     rows = (
         (
-            plain_number(displayed(pool, part.low)),
-            plain_number(displayed(pool, part.high)),
+            *(plain_number(edge) for edge in sorted(displayed(pool, edge) for edge in (part.low, part.high))),
             part.players,
             bar(part.players / most),
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import Field, fields
+from datetime import timedelta
 from typing import Annotated, Any, cast
 
 import typer
@@ -10,12 +11,14 @@ from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, talk
 from petard_worker.cli.pool_stats import stats
 from petard_worker.cli.servers import no_pool, reading, require_pool, writing
+from petard_worker.periods import first_day, start_of
 from petard_worker.pool_changes import PoolChange, change_pool, make_pool
 from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
 from petard_worker.postgres.pools import Pool
 from petard_worker.postgres.pools import list_pools as all_pools
+from petard_worker.ratings.bombs import BombRules
 from petard_worker.ratings.parameters import Limits, ParameterValue, describe
-from petard_worker.ratings.pool_rules import SYSTEMS, pool_rules
+from petard_worker.ratings.pool_rules import BOMB_PREFIX, SYSTEMS, AbandonRules, pool_rules
 
 app = typer.Typer(no_args_is_help=True, help="Make pools and set how they rate.")
 
@@ -43,7 +46,10 @@ def create(
         made = make_pool(connection, name, system, parameters, settings)
     if not made and not exist_ok:
         raise CommandFailed(f"the pool {name!r} exists already: 'petard pool set' changes it")
-    talk(f"created pool {name} ({system})" if made else f"the pool {name} exists already")
+    if made:
+        talk(f"created pool {name} ({system})")
+    else:
+        talk(f"the pool {name} exists already; it stays as it is, whatever parameters were given")
 
 
 @app.command("list")
@@ -70,9 +76,25 @@ def systems(
         print_json([described(system) for system in chosen])
         return
     for system in chosen:
-        print_table((system, SYSTEMS[system].citation), [])
-        rows = ((f.name, str(f.default), explain_parameter(f)) for f in fields(cast("Any", SYSTEMS[system])))
-        print_table(("parameter", "default", ""), rows)
+        print_declared(system, SYSTEMS[system].citation, SYSTEMS[system])
+    if name is None:
+        print_declared("abandons", "parameters of every system", BombRules, AbandonRules)
+        print_declared("settings", "of every pool, given with -s; nothing is rated by them", PoolSettings)
+
+
+def print_declared(title: str, remark: str, *declaring: object) -> None:
+    """Print what classes declare: parameters or settings, with defaults, meanings and ranges."""
+    declared = [one for rules in declaring for one in fields(cast("Any", rules))]
+    bombs = fields(BombRules)
+    typer.echo(f"{title}: {remark}")
+    print_table(
+        ("name", "default", "meaning"),
+        [
+            (f"{BOMB_PREFIX if one in bombs else ''}{one.name}", str(one.default), explain_parameter(one))
+            for one in declared
+        ],
+    )
+    typer.echo()
 
 
 def described(system: str) -> dict[str, object]:
@@ -140,6 +162,8 @@ def pairs(given: Iterable[str] | None) -> dict[str, ParameterValue]:
         key, equals, value = text.partition("=")
         if not equals:
             raise CommandFailed(f"{text!r} is not of the form K=V", USAGE)
+        if key in found:
+            raise CommandFailed(f"{key} is given twice: {found[key]!r} and {value!r}", USAGE)
         found[key] = value
     return found
 
@@ -154,9 +178,19 @@ def summary(pool: Pool) -> dict[str, object]:
         "seq": pool.seq,
         "epoch": pool.epoch,
         "stopped": pool.stopped,
+        "open_period": open_period(pool),
         "parameters": in_force(pool),
         "settings": as_given(pool_settings(pool.settings)),
     }
+
+
+def open_period(pool: Pool) -> str | None:
+    """Return the first and the last day of the rating period whose ratings are running, if there is one."""
+    days = in_force(pool).get("period")
+    if pool.newest is None or not isinstance(days, int) or not days:
+        return None
+    first = start_of(first_day(pool.newest, days))
+    return f"{first:%Y-%m-%d}/{first + timedelta(days=days - 1):%Y-%m-%d}"
 
 
 def in_force(pool: Pool) -> dict[str, ParameterValue]:

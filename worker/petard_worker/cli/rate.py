@@ -10,7 +10,7 @@ import typer
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.events import FileArgument, opened, usage_errors
 from petard_worker.cli.output import JsonOption, print_table, talk
-from petard_worker.rate import Move, RatedInOrder, RatedTogether, as_answer, out_of_range
+from petard_worker.rate import RatedChange, RatedInOrder, RatedTogether, as_answer, out_of_range
 from petard_worker.rate import rate as rate_games
 from petard_worker.rate_request import EXAMPLE, MAX_REQUEST_BYTES, read_request
 
@@ -53,13 +53,13 @@ def rate(
 
 
 def show(rated: RatedInOrder | RatedTogether) -> None:
-    """Print what was moved as people read it, and at the end where everybody stands."""
+    """Print what was changed as people read it, and at the end where everybody stands."""
     columns = ("player", "before", "after", "change", "rd before", "rd after", "expected", "actual")
     if isinstance(rated, RatedInOrder):
-        lines = [(number, *line(move)) for number, moves in enumerate(rated.games, 1) for move in moves]
+        lines = [(number, *line(change)) for number, game in enumerate(rated.games, 1) for change in game]
         print_table(("game", *columns), lines)
     else:
-        print_table(columns, [line(move) for move in rated.moves])
+        print_table(columns, [line(change) for change in rated.changes])
     print_table(
         ("player", "rating", "rd", "games", "wins", "draws", "peak"),
         [
@@ -69,11 +69,11 @@ def show(rated: RatedInOrder | RatedTogether) -> None:
     )
 
 
-def line(move: Move) -> tuple[object, ...]:
+def line(change: RatedChange) -> tuple[object, ...]:
     """Return the line of one player of a game or of a period."""
-    before, after, result = move.before, move.after, move.result
+    before, after, result = change.before, change.after, change.result
     return (
-        move.player,
+        change.player,
         decimals(before.rating),
         decimals(after.rating),
         f"{after.rating - before.rating:+8.2f}",

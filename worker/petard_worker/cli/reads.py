@@ -157,7 +157,7 @@ def print_board(pool: Pool, settings: PoolSettings, lines: list[BoardLine]) -> N
                 line.rank,
                 line.player,
                 displayed(pool, line.rating),
-                displayed_width(pool, line.rd),
+                displayed_deviation(pool, line.rd),
                 "?" if line.rd > settings.provisional_rd else "",
                 line.bomb,
                 line.games,
@@ -197,7 +197,10 @@ def print_fate(fate: Fate, pools: Mapping[str, Pool]) -> None:
     print_table(("", fate.id), list(facts.items()))
     if fate.pool is not None and fate.changes:
         pool = pools[fate.pool]
-        columns = ("player", "rating_before", "rating_after", "rd_after", "bomb_after", "expected", "actual")
+        columns = (
+            *("player", "rating_before", "rating_after", "rd_after", "bomb_after", "expected", "actual"),
+            "late",
+        )
         print_table(
             columns,
             ([shown(pool, name, getattr(change, name)) for name in columns] for change in fate.changes),
@@ -205,7 +208,10 @@ def print_fate(fate: Fate, pools: Mapping[str, Pool]) -> None:
 
 
 def preview(pool: str, first: str, second: str, json: JsonOption = False) -> None:
-    """Show what a game between two players would do to both, for a win, a draw and a loss of the first."""
+    """Show what a game between two players would do to both, for a win, a draw and a loss of the first.
+
+    A game that ended now on neutral ground, of usual importance and without a margin.
+    """
     from petard_worker.preview import find_preview  # noqa: PLC0415
 
     if first == second:
@@ -241,4 +247,11 @@ def shown(pool: Pool, key: str, value: object) -> object:
         return value
     if key in {"rating", "peak", "rating_before", "rating_after"}:
         return displayed(pool, value)
-    return displayed_width(pool, value) if key in {"rd", "rd_after"} else value
+    if key in {"rd", "rd_after"}:
+        return displayed_deviation(pool, value)
+    return f"{value:.3f}" if key in {"expected", "actual"} else value
+
+
+def displayed_deviation(pool: Pool, rd: float) -> float | None:
+    """Return a deviation as it is shown; None in systems that know none."""
+    return displayed_width(pool, rd) if rd else None

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from petard_schema import EventRefused, GameFinished
-from petard_schema.parse import shorten
+from petard_schema.ijson import shorten
 from petard_schema.times import parse_time
 from petard_worker.import_games.rows import (
     DRAWN,

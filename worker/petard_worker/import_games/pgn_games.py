@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from petard_schema import EventRefused, GameAbandoned, GameFinished
-from petard_schema.parse import shorten
+from petard_schema.ijson import shorten
 from petard_worker.import_games.rows import (
     DRAWN,
     FIRST_WON,

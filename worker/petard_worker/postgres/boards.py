@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import LiteralString, NamedTuple, cast
 
 from petard_worker.fold import PlayerRecord
-from petard_worker.periods import from_text
 from petard_worker.pool_settings import PoolSettings
 from petard_worker.postgres.columns import texts
 from petard_worker.postgres.connect import Connection
@@ -164,21 +163,14 @@ def read_board(connection: Connection, listing: Listing, size: int) -> Iterator[
 
 
 def find_record(connection: Connection, pool: str, player: str) -> PlayerRecord | None:
-    """Return the player's record, with the open rating period, or None when the pool does not know them."""
+    """Return the player's record, or None when the pool does not know the player."""
     sql = """
         SELECT rating, rd, volatility, bomb, abandons, penalties, games, wins, draws, losses, peak,
-               last_played, rating.player_seq, period::text
-        FROM petard.rating AS rating
-        LEFT JOIN petard.open_period AS open_period
-          ON open_period.pool = rating.pool AND open_period.player = rating.player
-         AND open_period.player_seq = rating.player_seq
-        WHERE rating.pool = %(pool)s AND rating.player = %(player)s
+               last_played, player_seq
+        FROM petard.rating WHERE pool = %(pool)s AND player = %(player)s
     """
     row = connection.execute(sql, {"pool": pool, "player": player}, binary=True).fetchone()
-    if row is None:
-        return None
-    record = PlayerRecord(*cast("PlayerRecord", row))
-    return record if row[-1] is None else record._replace(period=from_text(str(row[-1])))
+    return None if row is None else PlayerRecord(*cast("PlayerRecord", row))
 
 
 def find_past_standing(connection: Connection, pool: str, player: str, time: datetime) -> PastStanding | None:

@@ -62,6 +62,7 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
             last_played = excluded.last_played, player_seq = excluded.player_seq
     """
     values = {"pool": pool, "cap": cap, "player": texts(records)}
+    # The open period comes last in a record, and stands in a table of its own.
     rows = [record[: len(RECORD_COLUMNS)] for record in records.values()]
     connection.execute(sql, values | columns(RECORD_COLUMNS, rows))
 

@@ -8,11 +8,6 @@ rounds E to a whole number, and published results (those of wertungszahl.de) com
 
 import math
 
-CITATION = (
-    "Deutscher Schachbund. Wertungsordnung, Anhang 1.2: Die Ermittlung des Entwicklungskoeffizienten E."
-    " https://www.schachbund.de/wertungsordnung.html"
-)
-
 GROWN_UP = 26.0
 """The age of who is given none: over 25."""
 E_LOW, E_HIGH, E_HIGH_BRAKED = 5.0, 30.0, 150.0

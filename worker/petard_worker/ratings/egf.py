@@ -7,11 +7,6 @@ the table also at Sensei's Library (senseis.xmp.net/?GoR); their symbols. Rating
 
 import math
 
-CITATION = (
-    "European Go Federation. EGF rating system (until 2021)."
-    " https://www.europeangodatabase.eu/EGD/EGF_rating_system_old.php"
-)
-
 EPSILON = 0.016
 """What both expected scores together are short of 1, against deflation."""
 

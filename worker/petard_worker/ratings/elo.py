@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from petard_worker.ratings import egf, fide, uscf
+from petard_worker.ratings.citations import apa
 from petard_worker.ratings.k_factors import K_RULES, Results
-from petard_worker.ratings.margins import MULTIPLIERS
+from petard_worker.ratings.margins import MULTIPLIERS, winning_margin
 from petard_worker.ratings.parameters import choice, integer, number
 from petard_worker.ratings.system import (
     Game,
@@ -41,19 +42,17 @@ class Elo:
     """Elo after every game, or after every period. All ratings are in rating points."""
 
     name: ClassVar[str] = "elo"
-    citation: ClassVar[str] = (
-        "Elo, A. E. (1978). The Rating of Chessplayers, Past and Present. New York: Arco."
-    )
+    citation: ClassVar[str] = apa("elo")
 
     rating: float = number(1500, -10_000, 10_000, "rating of a player who has played nothing")
     rating_min: float = number(0, -10_000, 10_000, "lowest rating")
     rating_max: float = number(4000, -10_000, 10_000, "highest rating")
     expectation: str = choice(
-        "logistic", ("logistic", "fide_table", "egf"), "what the expected score is computed with"
+        "logistic", ("logistic", "fide_table", "egf_until_2021"), "what the expected score is computed with"
     )
     scale: float = number(400, 1, 10_000, "points that make the odds ten to one; only of logistic")
     egf_epsilon: float = number(
-        egf.EPSILON, 0, 0.5, "what both expected scores together are short of 1; only of egf"
+        egf.EPSILON, 0, 0.5, "what both expected scores together are short of 1; only of egf_until_2021"
     )
     difference_cap: float = number(
         0, 0, 20_000, "a larger difference of ratings is counted as this one (FIDE: 400); 0: none"
@@ -61,7 +60,9 @@ class Elo:
     uncapped_from: float = number(
         fide.UNCAPPED_FROM, -10_000, 10_000, "the difference counts as it is for players rated so high"
     )
-    k_rule: str = choice("fixed", ("fixed", "fide", "calculator", "uscf", "egf", "dwz"), "whose K counts")
+    k_rule: str = choice(
+        "fixed", ("fixed", "fide", "calculator", "uscf", "egf_until_2021", "dwz"), "whose K counts"
+    )
     k: float = number(32, 0.001, 1_000, "points that a whole surprise is worth; only of fixed")
     floor: str = choice("none", ("none", "uscf"), "whose personal floor no rating falls below")
     home_advantage: float = number(0, 0, 1_000, "points added to the side that alone is at home")
@@ -71,20 +72,30 @@ class Elo:
     season_month: int = integer(0, 0, 12, "month on whose first day (UTC) a season starts; 0: no seasons")
     period: int = integer(0, 0, 366, "days of a rating period, whose games are simultaneous; 0: every game")
 
+    @property
+    def provisional_games(self) -> int:
+        """Return after how many games a highest rating counts: US Chess protects established ones only."""
+        return uscf.PROVISIONAL_GAMES if self.floor == "uscf" else 0
+
     def contradiction(self) -> str | None:
         """Return how the parameters contradict each other, if they do."""
+        return next(self.contradictions(), None)
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield what contradicts each other."""
         if self.margin != "none" and self.period:
-            return f"a margin multiplier rates game by game: period must be 0, not {self.period}"
+            yield f"a margin multiplier rates game by game: period must be 0, not {self.period}"
         if self.margin != "none" and self.k_rule == "uscf":
-            return f"k_rule uscf rates the scores alone: margin must be none, not {self.margin}"
+            yield f"k_rule uscf rates the scores alone: margin must be none, not {self.margin}"
+        if self.k_rule == "dwz" and self.period:
+            yield f"k_rule dwz counts every game as a tournament: period must be 0, not {self.period}"
         if self.carry == 1:
-            return None
+            return
         if not self.season_month:
-            return f"carry {self.carry:g} needs season_month, the month in which a season starts (1 to 12)"
+            yield f"carry {self.carry:g} needs season_month, the month in which a season starts (1 to 12)"
         if not self.rating_min <= self.carry_mean <= self.rating_max:
             limits = f"rating_min {self.rating_min:g} and rating_max {self.rating_max:g}"
-            return f"carry_mean {self.carry_mean:g} is not between {limits}"
-        return None
+            yield f"carry_mean {self.carry_mean:g} is not between {limits}"
 
     def initial(self) -> PlayerState:
         """Return the state of a player who has played nothing."""
@@ -172,6 +183,10 @@ class Elo:
         W_e = self.W_e(self.carried(player).rating, home, R_other)
         return (1.0, weight * (W - W_e), W_e, W, R_other - home, 2 * W - 1)
 
+    def scores(self, sums: Sequence[float]) -> tuple[float, float]:
+        """Return W_e and W, which are among the terms."""
+        return sums[2], sums[3]
+
     def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:
         """Return the player after the results of one period: R + K (W - W_e)."""
         n, gain, W_e, W, R_others, wins_minus_losses = sums
@@ -200,12 +215,9 @@ class Elo:
         if self.margin == "none" or game.decided_by == "forfeit":
             return 1.0
         a, b = game.sides
-        if a.points is None or b.points is None:
-            raise GameUnsupportedError(
-                f"elo with margin {self.margin} needs the points of both sides, unless the game was forfeited"
-            )
+        margin = winning_margin(a, b, f"elo with margin {self.margin}")
         advantage = None if a.rank == b.rank else D if a.rank < b.rank else -D
-        return MULTIPLIERS[self.margin](abs(a.points - b.points), advantage)
+        return MULTIPLIERS[self.margin](margin, advantage)
 
     def home_points(self, side: GameSide, other: GameSide) -> float:
         """Return what its place adds to the side's ratings."""
@@ -225,7 +237,11 @@ class Elo:
     def within_limits(self, player: PlayerState, R: float) -> float:
         """Return the new rating within the pool's limits, and not below the personal floor."""
         if self.floor == "uscf":
-            peak = player.rating if player.peak is None else player.peak
             # A floor stops a fall; it lifts nobody who stands below it already.
-            R = max(R, min(uscf.floor(peak, player.wins, player.draws), player.rating))
+            R = max(R, min(self.personal_floor(player), player.rating))
         return min(max(R, self.rating_min), self.rating_max)
+
+    def personal_floor(self, player: PlayerState) -> float:
+        """Return the rating that the player cannot fall below; only an established peak protects."""
+        established = player.peak is not None and player.games > self.provisional_games
+        return uscf.floor(player.peak if established and player.peak else 0.0, player.wins, player.draws)

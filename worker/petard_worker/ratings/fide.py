@@ -9,11 +9,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
-CITATION = (
-    "FIDE (2024). FIDE Rating Regulations effective from 1 March 2024. FIDE Handbook, B.02."
-    " https://handbook.fide.com/chapter/B022024"
-)
-
 # fmt: off
 UPPER_D = (
     3, 10, 17, 25, 32, 39, 46, 53, 61, 68, 76, 83, 91, 98, 106, 113, 121, 129, 137, 145, 153, 162, 170, 179,
@@ -36,6 +31,8 @@ UNCAPPED_FROM = 2650
 """8.3.1 since 1 October 2025: for players rated so high the difference counts as it is."""
 MOST_K_N = 700
 """8.3.3: K times the number of games of a period is no more than this."""
+RATING_FLOOR = 1400
+"""7.2.1: who falls below it is unrated."""
 CONTROLS = ("standard", "rapid", "blitz")
 """The time controls, each with a list of ratings of its own."""
 UNRATED_GAP = 600
@@ -59,9 +56,14 @@ def performance_difference(p: float) -> int:
     The table knows hundredths; p is rounded to the nearest one, halves away from .50, so that dp of 1 - p is
     always -dp of p.
     """
-    hundredths = math.floor(round(max(p, 1 - p) * 100, 9) + 0.5)
-    dp = DP[hundredths - 50]
-    return dp if p >= 0.5 else -dp
+    from_even = hundredths(p) - 50
+    return DP[from_even] if from_even >= 0 else -DP[-from_even]
+
+
+def hundredths(p: float) -> int:
+    """Return a fractional score as table 8.1.1 is read: in hundredths, halves away from .50."""
+    higher = math.floor(round(max(p, 1 - p) * 100, 9) + 0.5)
+    return higher if p >= 0.5 else 100 - higher
 
 
 def capped(difference: float, rating: float, cap: float, uncapped_from: float) -> float:

@@ -24,6 +24,7 @@ IMPORTANCE = {
     "world_cup_QF_on": 60,
 }
 """I, the importance of a match; `to_QF` ends before the quarter-finals, `QF_on` begins with them."""
+IMPORTANCES = ", ".join(f"{value} {match.replace('_', ' ')}" for match, value in IMPORTANCE.items())
 HIGHEST_IMPORTANCE = 1000.0
 
 
@@ -57,11 +58,17 @@ class Fifa:
         "f99da4f73212220/original/edbm045h0udbwkqew35a-pdf.pdf"
     )
 
+    period: ClassVar[int] = 0
+    season_month: ClassVar[int] = 0
+    provisional_games: ClassVar[int] = 0
+
     rating: float = number(1000, -10_000, 10_000, "rating of a team that has played nothing")
     rating_min: float = number(0, -10_000, 10_000, "lowest rating")
     rating_max: float = number(4000, -10_000, 10_000, "highest rating")
     scale: float = number(600, 100, 10_000, "difference of ratings for which the odds are 10 to 1")
-    importance: float = number(10, 0.001, HIGHEST_IMPORTANCE, "I of a match that names none")
+    importance: float = number(
+        10, 0.001, HIGHEST_IMPORTANCE, f"I of a match that names none; FIFA's are {IMPORTANCES}"
+    )
 
     def contradiction(self) -> str | None:
         """Return how the parameters contradict each other: they cannot."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from petard_worker.ratings.citations import apa
 from petard_worker.ratings.parameters import integer, number
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, Terms, score, sum_terms
 
@@ -73,10 +74,10 @@ class Glicko:
     """Glicko after every game. All ratings and deviations are in rating points."""
 
     name: ClassVar[str] = "glicko"
-    citation: ClassVar[str] = (
-        "Glickman, M. E. (1999). Parameter estimation in large dynamic paired comparison experiments."
-        " Applied Statistics, 48(3), 377-394. https://www.glicko.net/glicko/glicko.pdf"
-    )
+    citation: ClassVar[str] = apa("glicko")
+
+    season_month: ClassVar[int] = 0
+    provisional_games: ClassVar[int] = 0
 
     rating: float = number(1500, -10_000, 10_000, "rating of a player who has played nothing")
     rd: float = number(350, 1, 1_000, "deviation of a player who has played nothing; also the highest")
@@ -173,6 +174,10 @@ class Glicko:
             for i, side in enumerate(sides)
             for player in side.players
         ]
+
+    def scores(self, sums: Sequence[float]) -> tuple[float, float]:
+        """Return the expected and the actual score, which are among the terms."""
+        return sums[2], sums[3]
 
     def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:
         """Return the player after the results of one period."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import ClassVar
 
+from petard_worker.ratings.citations import apa
 from petard_worker.ratings.parameters import integer, number
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, Terms, score, sum_terms
 
@@ -131,10 +132,10 @@ class Glicko2:
     """Glicko-2 after every game. All ratings and deviations are in rating points."""
 
     name: ClassVar[str] = "glicko2"
-    citation: ClassVar[str] = (
-        "Glickman, M. E. (2001). Dynamic paired comparison models with stochastic variances."
-        " Journal of Applied Statistics, 28(6), 673-689. https://www.glicko.net/glicko/glicko2.pdf"
-    )
+    citation: ClassVar[str] = apa("glicko2")
+
+    season_month: ClassVar[int] = 0
+    provisional_games: ClassVar[int] = 0
 
     rating: float = number(1500, -10_000, 10_000, "rating of a player who has played nothing")
     rd: float = number(350, 1, 1_000, "deviation of a player who has played nothing; also the highest")
@@ -146,7 +147,7 @@ class Glicko2:
     volatility_max: float = number(0.15, 0.0001, 10, "highest volatility")
     rating_min: float = number(0, -10_000, 10_000, "lowest rating")
     rating_max: float = number(3000, -10_000, 10_000, "highest rating")
-    first_advantage: float = number(0, -1_000, 1_000, "points that a side at home is ahead by")
+    home_advantage: float = number(0, -1_000, 1_000, "points that a side at home is ahead by")
     period: int = integer(0, 0, 366, "days of a rating period, whose games are simultaneous; 0: every game")
 
     def contradiction(self) -> str | None:
@@ -200,7 +201,7 @@ class Glicko2:
 
     def advantage(self, side: GameSide, other: GameSide) -> float:
         """Return by how many points a side is ahead because it is at home and the other is not."""
-        return self.first_advantage * ((side.home is True) - (other.home is True))
+        return self.home_advantage * ((side.home is True) - (other.home is True))
 
     def rate(self, game: Game) -> list[Rated]:
         """Return every player after the game, all computed from the aged states before it."""
@@ -260,6 +261,10 @@ class Glicko2:
             for i, side in enumerate(sides)
             for player in side.players
         ]
+
+    def scores(self, sums: Sequence[float]) -> tuple[float, float]:
+        """Return the expected and the actual score, which are among the terms."""
+        return sums[2], sums[3]
 
     def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:
         """Return the player after the results of one period."""

@@ -1,22 +1,52 @@
 """K factors: how many points a whole surprise is worth to a player, and by which rule.
 
-Every rule says its K together with a sentence for people. The rules of US Chess are missing here: they are a
-whole formula and no K alone (uscf.py).
+Every rule says its K together with its reason, as a key: the words for it are found where people read it. The
+rules of US Chess are missing here: they are a whole formula and no K alone (uscf.py).
 """
 
 import math
 from collections.abc import Callable
+from enum import StrEnum
 from typing import NamedTuple
 
 from petard_worker.ratings import dwz, egf, fide
 from petard_worker.ratings.system import PlayerState
 
 
+class KReason(StrEnum):
+    """Why K is what it is."""
+
+    GIVEN = "given"
+    """It was given as a number."""
+    FIDE_NEW = "fide_new"
+    """Fewer than 30 games: FIDE's 8.3.3, as the next three."""
+    FIDE_YOUNG = "fide_young"
+    """To the end of the year of the 18th birthday, below 2300."""
+    FIDE_USUAL = "fide_usual"
+    """30 games or more, never rated 2400."""
+    FIDE_MASTER = "fide_master"
+    """Rated 2400 or more, now or at any time before."""
+    CALCULATOR_MASTER = "calculator_master"
+    """From 2400 on: what many online calculators use, as the next two."""
+    CALCULATOR_STRONG = "calculator_strong"
+    """From 2100 on, below 2400."""
+    CALCULATOR_USUAL = "calculator_usual"
+    """Below 2100."""
+    EGF = "egf"
+    """`con` for the rating."""
+    DWZ = "dwz"
+    """800 / (E + n)."""
+
+
 class KFactor(NamedTuple):
-    """A K in rating points, and the rule that gives it, in words."""
+    """A K in rating points, and why it is what it is."""
 
     k: float
-    why: str
+    reason: KReason
+    unlimited: float | None = None
+    """K for a single game, where FIDE's limit for many games of one period (8.3.3) lowered it."""
+    together: int = 1
+    """How many games are rated together, where the limit lowered it."""
 
 
 class Results(NamedTuple):
@@ -27,33 +57,34 @@ class Results(NamedTuple):
     actual: float
 
 
-FIDE_NEW = KFactor(40, "K 40: fewer than 30 games (FIDE B.02, 8.3.3)")
-FIDE_YOUNG = KFactor(40, "K 40: to the end of the year of the 18th birthday, below 2300 (FIDE B.02, 8.3.3)")
-FIDE_USUAL = KFactor(20, "K 20: 30 games or more, never rated 2400 (FIDE B.02, 8.3.3)")
-FIDE_MASTER = KFactor(10, "K 10: rated 2400 or more, now or at any time before (FIDE B.02, 8.3.3)")
-
-NOT_FIDE = "(what many online calculators use; not FIDE's rule)"
 CALCULATOR_BANDS = (
-    (2400.0, KFactor(10, f"K 10: rated 2400 or more {NOT_FIDE}")),
-    (2100.0, KFactor(20, f"K 20: rated 2100 or more, below 2400 {NOT_FIDE}")),
-    (-math.inf, KFactor(40, f"K 40: rated below 2100 {NOT_FIDE}")),
+    (2400.0, KFactor(10, KReason.CALCULATOR_MASTER)),
+    (2100.0, KFactor(20, KReason.CALCULATOR_STRONG)),
+    (-math.inf, KFactor(40, KReason.CALCULATOR_USUAL)),
 )
 """The lowest rating of a band, and its K."""
+
+
+def limited(factor: KFactor, n: int) -> KFactor:
+    """Return K within FIDE's limit for n games of one period, whatever rule it comes from."""
+    k = fide.limited_k(factor.k, n)
+    return factor if k == factor.k else factor._replace(k=k, unlimited=factor.k, together=n)
 
 
 def fide_rule(player: PlayerState, results: Results) -> KFactor:
     """Return K by FIDE's 8.3.3, with its limit for many games in one period."""
     peak = player.rating if player.peak is None else player.peak
     k = fide.k_factor(player.rating, player.games, peak, player.age)
-    limited = fide.limited_k(k, results.n)
-    if limited < k:
-        why = f"{results.n} games in one period, and K times games is at most 700 (FIDE B.02, 8.3.3)"
-        return KFactor(limited, f"K {limited:g} instead of {k}: {why}")
-    if k == FIDE_MASTER.k:
-        return FIDE_MASTER
-    if k == FIDE_USUAL.k:
-        return FIDE_USUAL
-    return FIDE_NEW if player.games < 30 else FIDE_YOUNG
+    return limited(KFactor(k, fide_reason(k, player)), results.n)
+
+
+def fide_reason(k: int, player: PlayerState) -> KReason:
+    """Return which part of 8.3.3 gave this K."""
+    if k == 10:
+        return KReason.FIDE_MASTER
+    if k == 20:
+        return KReason.FIDE_USUAL
+    return KReason.FIDE_NEW if player.games < 30 else KReason.FIDE_YOUNG
 
 
 def calculator_rule(player: PlayerState, results: Results) -> KFactor:
@@ -63,16 +94,13 @@ def calculator_rule(player: PlayerState, results: Results) -> KFactor:
 
 def egf_rule(player: PlayerState, results: Results) -> KFactor:
     """Return `con` of the European Go Federation, as it was until 2021."""
-    k = egf.k_factor(player.rating)
-    return KFactor(k, f"K {k:g}: con for a rating of {player.rating:g} (EGF, until 2021)")
+    return KFactor(egf.k_factor(player.rating), KReason.EGF)
 
 
 def dwz_rule(player: PlayerState, results: Results) -> KFactor:
     """Return 800 / (E + n) of the German DWZ, E being the development coefficient."""
     n, expected, actual = results
-    k = dwz.k_factor(player.rating, player.age, player.games, n, actual, expected)
-    age = "unknown age" if player.age is None else f"age {player.age:g}"
-    return KFactor(k, f"K {k:g}: 800 / (E + n) for n = {n}, rating {player.rating:g}, {age} (DWZ)")
+    return KFactor(dwz.k_factor(player.rating, player.age, player.games, n, actual, expected), KReason.DWZ)
 
 
 KRule = Callable[[PlayerState, Results], KFactor]
@@ -81,6 +109,6 @@ KRule = Callable[[PlayerState, Results], KFactor]
 K_RULES: dict[str, KRule] = {
     "fide": fide_rule,
     "calculator": calculator_rule,
-    "egf": egf_rule,
+    "egf_until_2021": egf_rule,
     "dwz": dwz_rule,
 }

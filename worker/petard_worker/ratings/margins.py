@@ -13,11 +13,32 @@ behind (NFL) or 1125 points behind (NBA).
 import math
 from collections.abc import Callable
 
+from petard_worker.ratings.system import GameSide, GameUnsupportedError
+
 LEAST_SHARE = 0.1
 """The divisor is at least this share of what it is between equals."""
 Multiplier = Callable[[float, float | None], float]
 """What the multiplier is for: by how many points the sides differ, and the winner's advantage in rating
 points, home advantage included; None for the advantage when nobody won."""
+
+
+def winning_margin(a: GameSide, b: GameSide, system: str) -> float:
+    """Return by how many points the winner is ahead; 0 or more, and 0 for a tie.
+
+    Raises GameUnsupportedError without the points of both, and where they contradict the ranks.
+    """
+    if a.points is None or b.points is None:
+        raise GameUnsupportedError(
+            f"{system} needs the points of both sides, which are {a.points} and {b.points};"
+            " only a game that was decided by forfeit has none"
+        )
+    ahead = (a.points - b.points) * ((a.rank < b.rank) - (a.rank > b.rank))
+    if ahead < 0 or (a.rank == b.rank and a.points != b.points):
+        raise GameUnsupportedError(
+            f"the points {a.points:g} and {b.points:g} contradict the ranks {a.rank} and {b.rank}:"
+            f" {system} takes more points for better"
+        )
+    return ahead
 
 
 def fivethirtyeight_nfl(margin: float, advantage: float | None) -> float:

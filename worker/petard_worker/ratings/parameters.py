@@ -46,12 +46,17 @@ def choice(default: str, choices: tuple[str, ...], meaning: str) -> Any:
     return field(default=default, metadata={"limits": Limits(choices=choices, meaning=meaning)})
 
 
-def build(rules: type[T], given: Mapping[str, ParameterValue], prefix: str = "") -> T:
-    """Return the rules with the given parameters in place of the defaults, or raise BadParameterError."""
+def build(
+    rules: type[T], given: Mapping[str, ParameterValue], prefix: str = "", what: str = "parameter"
+) -> T:
+    """Return the rules with the given parameters in place of the defaults, or raise BadParameterError.
+
+    prefix: what public names begin with; what: what they are called.
+    """
     known: dict[str, Field[Any]] = {prefix + f.name: f for f in fields(rules)}  # type: ignore[arg-type]
     for name in given:
         if name not in known:
-            raise BadParameterError(f"no parameter {name!r}; there are {', '.join(known)}")
+            raise BadParameterError(f"no {what} {name!r}; there are {', '.join(known)}")
     return rules(**{known[name].name: check(name, known[name], value) for name, value in given.items()})
 
 

@@ -38,12 +38,12 @@ class PoolRules:
     @property
     def period(self) -> int:
         """Return how many days a rating period lasts; 0 where every game is rated on its own."""
-        return getattr(self.system, "period", 0)
+        return self.system.period
 
     @property
     def season_month(self) -> int:
         """Return the month in which a season starts; 0 where there are no seasons."""
-        return getattr(self.system, "season_month", 0)
+        return self.system.season_month
 
     def declared(self, parameter: str) -> Iterator[Field[Any]]:
         """Yield the declaration of a parameter given by its public name, if there is one."""

@@ -90,6 +90,21 @@ class RatingSystem(Protocol):
         """Return the highest rating of the pool."""
         ...
 
+    @property
+    def period(self) -> int:
+        """Return how many days a rating period lasts; 0: every game is a period of its own."""
+        ...
+
+    @property
+    def season_month(self) -> int:
+        """Return the month on whose first day a season starts; 0: there are no seasons."""
+        ...
+
+    @property
+    def provisional_games(self) -> int:
+        """Return after how many games a highest rating counts; until then the peak is the rating itself."""
+        ...
+
     def contradiction(self) -> str | None:
         """Return where parameters are in range each but contradict each other, if they do."""
         ...
@@ -126,16 +141,15 @@ class RatingSystem(Protocol):
 class PeriodSystem(RatingSystem, Protocol):
     """A system whose games can be simultaneous: all of a period are rated from the states at its start."""
 
-    @property
-    def period(self) -> int:
-        """Return how many days a period lasts; 0: every game is a period of its own."""
-        ...
-
     def results(self, game: Game) -> list[list[Terms]]:
         """Return the terms of every result of every player, side by side in the order of the game.
 
         The players are given as they were at the start of the period. Raises GameUnsupportedError.
         """
+        ...
+
+    def scores(self, sums: Sequence[float]) -> tuple[float, float]:
+        """Return the expected and the actual score that are among the sums."""
         ...
 
     def rate_period(self, player: PlayerState, sums: Sequence[float]) -> Rated:

@@ -4,16 +4,11 @@ Source: Mark E. Glickman and Thomas Doan, "The US Chess Rating system" (2017 and
 "Approximating Formulas for the US Chess Rating System" (April 2017, glicko.net/ratings/approx.pdf); their
 symbols: N games before the event, m games in it (here n), S the score, E the expected one. The standard
 formula is the real one. The special formula of the first games is the approximating one: the real one is a
-numerical search, which does not raise a player who loses to somebody much stronger, as this one can.
+numerical search, which does not raise a player who loses to somebody much stronger, as this one can. It is a
+mean over all games, so a loss that counts as no game (the penalty for an abandon) is gone after the next one.
 """
 
 import math
-
-CITATION = (
-    "Glickman, M. E., & Doan, T. (2017). The US Chess Rating system. https://www.glicko.net/ratings/"
-    "rating.system.pdf; Glickman, M. E. (2017). Approximating Formulas for the US Chess Rating System."
-    " https://www.glicko.net/ratings/approx.pdf"
-)
 
 SPECIAL_UP_TO = 8
 """A rating of so few games is updated by the special formula."""
@@ -21,6 +16,8 @@ BONUS = 14.0
 """B, the threshold of the bonus, since May 2017; it was 12 before."""
 BONUS_FROM = 3
 """An event of fewer games brings no bonus."""
+PROVISIONAL_GAMES = 25
+"""A rating of so few games is provisional: it earns no floor."""
 LOWEST = 100.0
 """The absolute floor of a player without a won or drawn game."""
 
@@ -70,8 +67,8 @@ def floor(peak: float, wins: int, draws: int) -> float:
 
     The absolute floor is 100 and 4 for every win and 2 for every draw, at most 150; a peak of 1400 or more
     protects what is 200 points below it, rounded down to a hundred. Approximated: events of three games, each
-    worth one point of the absolute floor, are not counted; the peak is taken as given, where US Chess takes
-    published ratings of more than 25 games only; and there are no titles and no money prizes.
+    worth one point of the absolute floor, are not counted; and there are no titles and no money prizes. The
+    peak is that of ratings of more than 25 games: 0 for who has none.
     """
     absolute = min(LOWEST + 4 * wins + 2 * draws, 150.0)
     if peak < 1400:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from petard_worker.ratings.citations import apa
 from petard_worker.ratings.parameters import choice, integer, number
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, score
 from petard_worker.ratings.weng_lin_models import MODELS, PAIRS, Constants, Phi, Step, Team, logistic
@@ -34,10 +35,11 @@ class WengLin:
     """
 
     name: ClassVar[str] = "weng_lin"
-    citation: ClassVar[str] = (
-        "Weng, R. C., & Lin, C.-J. (2011). A Bayesian approximation method for online ranking."
-        " Journal of Machine Learning Research, 12, 267-300. https://jmlr.org/papers/v12/weng11a.html"
-    )
+    citation: ClassVar[str] = apa("weng_lin")
+
+    period: ClassVar[int] = 0
+    season_month: ClassVar[int] = 0
+    provisional_games: ClassVar[int] = 0
 
     rating: float = number(25, -10_000, 10_000, "rating (mu) of a player who has played nothing")
     rd: float = number(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from petard_worker.ratings.duel import duel, importance
+from petard_worker.ratings.margins import winning_margin
 from petard_worker.ratings.parameters import number
-from petard_worker.ratings.system import Game, GameSide, GameUnsupportedError, PlayerState, Rated, score
+from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, score
 
 BIG_WIN_WEIGHT = 1.5
 WORLD_CUP = 2.0
@@ -29,13 +30,19 @@ class WorldRugby:
         " https://www.world.rugby/tournaments/rankings/mru"
     )
 
+    period: ClassVar[int] = 0
+    season_month: ClassVar[int] = 0
+    provisional_games: ClassVar[int] = 0
+
     rating: float = number(30, -10_000, 10_000, "rating of a union that has played nothing")
     rating_min: float = number(0, -10_000, 10_000, "lowest rating")
     rating_max: float = number(200, -10_000, 10_000, "highest rating")
     home_advantage: float = number(3, 0, 1_000, "what the home side is counted better than its rating")
     clamp: float = number(10, 0.001, 10_000, "largest gap of ratings that counts: a favourite gains nothing")
     big_win: float = number(15, 0, 1_000, "margin in points above which a win counts 1.5 times")
-    importance: float = number(1, 0.001, HIGHEST_IMPORTANCE, "weight of a match that names none")
+    importance: float = number(
+        1, 0.001, HIGHEST_IMPORTANCE, f"weight of a match that names none; of a World Cup it is {WORLD_CUP:g}"
+    )
 
     def contradiction(self) -> str | None:
         """Return how the parameters contradict each other: they cannot."""
@@ -78,13 +85,7 @@ class WorldRugby:
         """Return 1.5 for a win by more than `big_win` points, else 1."""
         if game.decided_by == "forfeit":
             return 1.0
-        if a.points is None or b.points is None:
-            raise GameUnsupportedError(
-                f"the points are {a.points} and {b.points}, but {self.name} needs those of both sides;"
-                " only a game that is decided by forfeit has none"
-            )
-        margin = a.points - b.points if a.rank < b.rank else b.points - a.points
-        return BIG_WIN_WEIGHT if a.rank != b.rank and margin > self.big_win else 1.0
+        return BIG_WIN_WEIGHT if winning_margin(a, b, self.name) > self.big_win else 1.0
 
     def rate_side(self, side: GameSide, other: GameSide, weight: float) -> Rated:
         """Return one union after the match."""

@@ -1,53 +1,24 @@
 """The S-curve of Elo as a drawing: the expected score against the difference of two ratings.
 
-Two lines: the logistic of Elo (1978) on the scale of 400, smooth, and FIDE's table 8.1.2, in steps. They are
-not the same curve: up to .018 lie between them. The table is drawn as it stands, without the cap of 400 that
-8.3.1 puts on the difference before the table is read.
+Two lines: the logistic of Elo (1978) on the scale of 400, smooth, and FIDE's table 8.1.2, in steps, as it
+stands.
 
 The same input gives the same bytes.
 """
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from xml.sax.saxutils import escape
 
-from petard_worker.ratings import elo, fide
-from petard_worker.sheet.words import number
+from petard_worker.ratings import fide
+from petard_worker.ratings.calculator import WIDEST, Point, fide_line, logistic, logistic_line
+from petard_worker.sheet.words import WORDS, number
 
-WIDEST = 800
-"""Rating points on either side of the curve."""
-SCALE = 400
 DIFFERENCE_TICKS = tuple(range(-WIDEST, WIDEST + 1, 200))
 SCORE_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_WIDTH = 480
 LEAST_HEIGHT = 280
-
-WORDS = {
-    "en": {
-        "title": "Expected score by rating difference",
-        "desc": "The logistic curve of Elo and the steps of FIDE's table 8.1.2, for differences from {low} to"
-        " {high}. Equal ratings expect {half}; +400 expects {logistic} by the curve and {fide} by the table.",
-        "at": "At a difference of {difference}: {logistic} by the curve, {fide} by the table.",
-        "difference": "Rating difference",
-        "score": "Expected score",
-        "logistic": "Logistic (Elo)",
-        "fide": "FIDE table 8.1.2",
-    },
-    "fr": {
-        "title": "Score attendu selon l'écart de classement",
-        "desc": "La courbe logistique d'Elo et les paliers de la table 8.1.2 de la FIDE, pour des écarts de"
-        " {low} à {high}. À égalité, le score attendu est {half} ; à +400, {logistic} selon la courbe et"
-        " {fide} selon la table.",
-        "at": "Pour un écart de {difference} : {logistic} selon la courbe, {fide} selon la table.",
-        "difference": "Écart de classement",
-        "score": "Score attendu",
-        "logistic": "Logistique (Elo)",
-        "fide": "Table FIDE 8.1.2",
-    },
-}
-"""What the drawing says, by language; the sheet says the same."""
 
 # Okabe and Ito's blue and vermilion, told apart by colour-blind people too, and lighter ones for dark pages.
 STYLE = """
@@ -60,28 +31,6 @@ STYLE = """
       .dot-logistic { fill: #56b4e9 } .dot-fide { fill: #ff9a4d }
     }
   """
-
-
-class Point(NamedTuple):
-    """A difference of ratings and the score that it lets expect."""
-
-    difference: float
-    score: float
-
-
-def logistic_line() -> tuple[Point, ...]:
-    """Return the logistic curve, every 10 points, which looks smooth at any size of a page."""
-    return tuple(Point(D, elo.logistic(D, SCALE)) for D in range(-WIDEST, WIDEST + 1, 10))
-
-
-def fide_line() -> tuple[Point, ...]:
-    """Return the corners of table 8.1.2; a step lies half-way between two whole differences."""
-    corners = [Point(-WIDEST, fide.expected_score(-WIDEST))]
-    for before, after in pairwise(range(-WIDEST, WIDEST + 1)):
-        low, high = fide.expected_score(before), fide.expected_score(after)
-        if low != high:
-            corners += [Point(after - 0.5, low), Point(after - 0.5, high)]
-    return (*corners, Point(WIDEST, fide.expected_score(WIDEST)))
 
 
 def words(lang: str) -> dict[str, str]:
@@ -114,7 +63,7 @@ def svg_curve(
         )
     frame = Frame(width, height)
     parts = [
-        *opening(frame, described(said, difference, lang), said["title"]),
+        *opening(frame, described(said, difference, lang), said["curve"]),
         *axes(frame, said, lang),
         frame.path("fide", fide_line()),
         frame.path("logistic", logistic_line()),
@@ -159,18 +108,18 @@ class Frame:
 
 def described(said: dict[str, str], difference: float | None, lang: str) -> str:
     """Return in words what the drawing shows, for those who do not see it."""
-    text = said["desc"].format(
+    text = said["curve_desc"].format(
         low=number(-WIDEST, lang),
         high=number(WIDEST, lang, signed=True),
         half=number(0.5, lang, 1),
-        logistic=number(elo.logistic(400, SCALE), lang, 3),
+        logistic=number(logistic(400), lang, 3),
         fide=number(fide.expected_score(400), lang, 2),
     )
     if difference is None:
         return text
-    at = said["at"].format(
+    at = said["curve_at"].format(
         difference=difference_text(difference, lang),
-        logistic=number(elo.logistic(difference, SCALE), lang, 3),
+        logistic=number(logistic(difference), lang, 3),
         fide=number(fide.expected_score(difference), lang, 2),
     )
     return f"{text} {at}"
@@ -204,8 +153,8 @@ def axes(frame: Frame, said: dict[str, str], lang: str) -> list[str]:
         *parts,
         frame.line("axis", Point(-WIDEST, 0), Point(WIDEST, 0)),
         frame.line("axis", Point(-WIDEST, 0), Point(-WIDEST, 1)),
-        text_at(frame.x(0), frame.height - 12, said["difference"], "middle"),
-        text_at(16, middle, said["score"], "middle", f' transform="rotate(-90 16 {middle:.2f})"'),
+        text_at(frame.x(0), frame.height - 12, said["curve_difference"], "middle"),
+        text_at(16, middle, said["expected"], "middle", f' transform="rotate(-90 16 {middle:.2f})"'),
     ]
 
 
@@ -214,7 +163,7 @@ def marker(frame: Frame, difference: float) -> list[str]:
     # The larger dot is drawn first and still seen where both values agree.
     dots = (
         ("fide", fide.expected_score(difference), 6.5),
-        ("logistic", elo.logistic(difference, SCALE), 4),
+        ("logistic", logistic(difference), 4),
     )
     highest = max(score for _, score, _ in dots)
     dashes = ' stroke-dasharray="4 4"'
@@ -229,11 +178,11 @@ def marker(frame: Frame, difference: float) -> list[str]:
 
 def legend(frame: Frame, said: dict[str, str], difference: float | None, lang: str) -> list[str]:
     """Return the names of the lines, with their values where there is a marker, in the empty upper left."""
-    names = {"logistic": said["logistic"], "fide": said["fide"]}
+    names = {"logistic": said["by_logistic"], "fide": said["by_fide"]}
     parts = []
     if difference is not None:
         colon = " : " if lang == "fr" else ": "
-        names["logistic"] += f"{colon}{number(elo.logistic(difference, SCALE), lang, 3)}"
+        names["logistic"] += f"{colon}{number(logistic(difference), lang, 3)}"
         names["fide"] += f"{colon}{number(fide.expected_score(difference), lang, 2)}"
         parts.append(
             text_at(frame.left + 12, frame.top + 68, f"D = {difference_text(difference, lang)}", "start")

@@ -10,12 +10,10 @@ Sources: A. E. Elo, "The Rating of Chessplayers, Past and Present" (1978); FIDE 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from petard_worker.ratings import fide
-from petard_worker.sheet import elo_curve
-from petard_worker.sheet.elo_curve import WIDEST, Point
+from petard_worker.ratings.calculator import RESULTS, WIDEST, Point, fide_line, logistic_line
+from petard_worker.sheet.elo_curve import DIFFERENCE_TICKS, SCORE_TICKS
 from petard_worker.sheet.words import MINUS, WORDS, date_text, number, plain, points
 
 if TYPE_CHECKING:
@@ -44,8 +42,6 @@ LARGEST = 1e6
 """No rating is near it, and the page has no place for longer numbers."""
 LONGEST = 500
 """Characters of a text. Names have 64 at most."""
-Result = Literal["win", "draw", "loss"]
-SCORES: dict[Result, float] = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 
 class SheetUnavailable(Exception):  # noqa: N818
@@ -60,6 +56,7 @@ class Sheet:
     """One rated game, seen by one player. Ratings, changes and performance are in rating points.
 
     player, opponent: their names, "" for somebody who is not named on the page.
+    score: 1, 0.5 or 0. difference_fide: the difference of ratings that FIDE counts.
     expected, change, new_rating: by the logistic curve; those with _fide: by FIDE's table. k_reason: why K is
     what it is, in the language of the sheet. games: rated before this one; age in years; None where unknown.
     Raises ValueError for a number that is not finite or beyond a million, a text of more than 500
@@ -70,11 +67,12 @@ class Sheet:
     opponent: str
     rating: float
     opponent_rating: float
-    result: Result
+    score: float
     k: float
     k_reason: str
     expected: float
     expected_fide: float
+    difference_fide: float
     change: float
     change_fide: float
     new_rating: float
@@ -88,8 +86,8 @@ class Sheet:
     def __post_init__(self) -> None:
         if self.lang not in WORDS:
             raise ValueError(f"language must be one of {', '.join(WORDS)}, not {self.lang!r}")
-        if self.result not in SCORES:
-            raise ValueError(f"result must be one of {', '.join(SCORES)}, not {self.result!r}")
+        if self.score not in RESULTS:
+            raise ValueError(f"score must be 1, 0.5 or 0, not {self.score!r}")
         for name, value in vars(self).items():
             if isinstance(value, int | float) and not abs(value) <= LARGEST:
                 raise ValueError(
@@ -97,11 +95,6 @@ class Sheet:
                 )
             if isinstance(value, str) and len(value) > LONGEST:
                 raise ValueError(f"{name} has {len(value)} characters; the page has place for {LONGEST}")
-
-
-def write_sheet(path: str | Path, sheet: Sheet) -> None:
-    """Write the sheet as a PDF file. Raises SheetUnavailable without the extra pdf."""
-    Path(path).write_bytes(sheet_bytes(sheet))
 
 
 def sheet_bytes(sheet: Sheet) -> bytes:
@@ -135,7 +128,7 @@ def draw_inputs(page: "PdfPage", sheet: Sheet, y: float) -> float:
         (words["rating"], points(sheet.rating, lang)),
         (words["opponent_rating"], points(sheet.opponent_rating, lang)),
         (words["difference"], points(sheet.rating - sheet.opponent_rating, lang, signed=True)),
-        (words["result"], words[sheet.result]),
+        (words["result"], words[RESULTS[sheet.score]]),
         (words["k"], f"{k} ({sheet.k_reason})" if sheet.k_reason else k),
     ]
     if sheet.games is not None:
@@ -214,15 +207,15 @@ def draw_curve(page: "PdfPage", sheet: Sheet, bottom: float, top: float) -> None
         x = left + (inside + WIDEST) / (2 * WIDEST) * (right - left)
         return x, bottom + point.score * height
 
-    for difference in elo_curve.DIFFERENCE_TICKS:
+    for difference in DIFFERENCE_TICKS:
         page.lines([at(Point(difference, 0)), at(Point(difference, 1))], HAIR, 0.5)
         centred_text(page, at(Point(difference, 0))[0], bottom - 11, number(difference, lang, signed=True), 8)
-    for score in elo_curve.SCORE_TICKS:
+    for score in SCORE_TICKS:
         page.lines([at(Point(-WIDEST, score)), at(Point(WIDEST, score))], HAIR, 0.5)
         right_text(page, left - 5, at(Point(0, score))[1] - 3, number(score, lang, 2), 8, colour=QUIET)
     page.lines([(left, top), (left, bottom), (right, bottom)], QUIET, 0.8)
-    page.lines([at(point) for point in elo_curve.fide_line()], FIDE, 1.1)
-    page.lines([at(point) for point in elo_curve.logistic_line()], LOGISTIC, 1.4)
+    page.lines([at(point) for point in fide_line()], FIDE, 1.1)
+    page.lines([at(point) for point in logistic_line()], LOGISTIC, 1.4)
     draw_marker(page, sheet, at)
     for row, (label, colour) in enumerate(((words["by_logistic"], LOGISTIC), (words["by_fide"], FIDE))):
         y = top - 16 - 14 * row
@@ -233,9 +226,10 @@ def draw_curve(page: "PdfPage", sheet: Sheet, bottom: float, top: float) -> None
 
 def draw_marker(page: "PdfPage", sheet: Sheet, at: Callable[[Point], tuple[float, float]]) -> None:
     """Mark the game on both lines; on FIDE's where the difference counts."""
-    true = sheet.rating - sheet.opponent_rating
-    counted = fide.capped(true, sheet.rating, fide.DIFFERENCE_CAP, fide.UNCAPPED_FROM)
-    marks = ((counted, sheet.expected_fide, FIDE, 4.2), (true, sheet.expected, LOGISTIC, 2.4))
+    marks = (
+        (sheet.difference_fide, sheet.expected_fide, FIDE, 4.2),
+        (sheet.rating - sheet.opponent_rating, sheet.expected, LOGISTIC, 2.4),
+    )
     for difference, score, colour, radius in marks:
         page.dashes([at(Point(difference, 0)), at(Point(difference, score))], colour, 0.7)
         page.dot(*at(Point(difference, score)), radius, colour)
@@ -257,7 +251,7 @@ def draw_formulas(page: "PdfPage", sheet: Sheet) -> float:
 
 def formulas(sheet: Sheet, words: dict[str, str], lang: str) -> list[list[tuple[str, bool]]]:
     """Return the formulas as pieces of text; the true ones are exponents."""
-    score, k, rating = plain(SCORES[sheet.result], lang), plain(sheet.k, lang), points(sheet.rating, lang)
+    score, k, rating = plain(sheet.score, lang), plain(sheet.k, lang), points(sheet.rating, lang)
     minus_d = points(sheet.opponent_rating - sheet.rating, lang)
     expected, by_table = number(sheet.expected, lang, 4), number(sheet.expected_fide, lang, 2)
     new, new_fide = points(sheet.new_rating, lang), points(sheet.new_rating_fide, lang)

@@ -3,11 +3,9 @@
 from datetime import date
 from typing import Literal, NamedTuple
 
-from petard_worker.ratings.calculator import Change, KChoice
-from petard_worker.sheet.elo_sheet import SCORES, Result, Sheet
+from petard_worker.ratings.calculator import GameEffect, KChoice, counted_difference
+from petard_worker.sheet.elo_sheet import Sheet
 from petard_worker.sheet.words import k_reason
-
-RESULTS: dict[float, Result] = {score: result for result, score in SCORES.items()}
 
 
 class Heading(NamedTuple):
@@ -19,7 +17,7 @@ class Heading(NamedTuple):
     lang: Literal["en", "fr"]
 
 
-def sheet_of(found: Change, choice: KChoice, heading: Heading) -> Sheet:
+def sheet_of(found: GameEffect, choice: KChoice, heading: Heading) -> Sheet:
     """Return the sheet of a game, as the player has it; `choice` is how the player's K was chosen.
 
     Raises ValueError for a name that is too long and for an unknown language.
@@ -30,11 +28,12 @@ def sheet_of(found: Change, choice: KChoice, heading: Heading) -> Sheet:
         opponent=heading.opponent,
         rating=moves.rating,
         opponent_rating=found.opponent_rating,
-        result=RESULTS[moves.score],
+        score=moves.score,
         k=moves.k.k,
         k_reason=k_reason(moves.k, choice, heading.lang),
         expected=moves.plain.expected,
         expected_fide=moves.fide.expected,
+        difference_fide=counted_difference(moves.rating, found.opponent_rating),
         change=moves.plain.change,
         change_fide=moves.fide.change,
         new_rating=moves.plain.new,

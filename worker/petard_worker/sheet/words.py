@@ -1,19 +1,11 @@
-"""What the sheet says, in English and French: its labels, why K is what it is, dates and numbers.
+"""What the sheet and its curve say, in English and French: labels, why K is what it is, dates and numbers.
 
 Neither the locale of the process nor a translation of sentences made elsewhere has a part in it.
 """
 
 from datetime import date
 
-from petard_worker.ratings.calculator import KChoice
-from petard_worker.ratings.k_factors import (
-    CALCULATOR_BANDS,
-    FIDE_MASTER,
-    FIDE_NEW,
-    FIDE_USUAL,
-    FIDE_YOUNG,
-    KFactor,
-)
+from petard_worker.ratings.calculator import KChoice, KFactor, KReason
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -71,6 +63,11 @@ WORDS = {
         "new": "New rating",
         "performance": "Performance of this game",
         "curve": "Expected score by rating difference",
+        "curve_difference": "Rating difference",
+        "curve_desc": "The logistic curve of Elo and the steps of FIDE's table 8.1.2, for differences from"
+        " {low} to {high}. Equal ratings expect {half}; +400 expects {logistic} by the curve and {fide} by"
+        " the table.",
+        "curve_at": "At a difference of {difference}: {logistic} by the curve, {fide} by the table.",
         "formulas": "Formulas",
         "table": "PD: from table 8.1.2; beyond ±400, D counts as ±400 unless R is 2650 or more (8.3.1)",
         "dp": "Rp = Ro + dp; dp: from table 8.1.1, win +800, draw 0, loss −800",
@@ -100,6 +97,11 @@ WORDS = {
         "new": "Nouveau classement",
         "performance": "Performance de la partie",
         "curve": "Score attendu selon l'écart de classement",
+        "curve_difference": "Écart de classement",
+        "curve_desc": "La courbe logistique d'Elo et les paliers de la table 8.1.2 de la FIDE, pour des"
+        " écarts de {low} à {high}. À égalité, le score attendu est {half} ; à +400, {logistic} selon la"
+        " courbe et {fide} selon la table.",
+        "curve_at": "Pour un écart de {difference} : {logistic} selon la courbe, {fide} selon la table.",
         "formulas": "Formules",
         "table": "PD : selon la table 8.1.2 ; au-delà de ±400, D compte ±400, sauf si R atteint 2650 (8.3.1)",
         "dp": "Rp = Ro + dp ; dp : selon la table 8.1.1, victoire +800, nulle 0, défaite −800",
@@ -110,51 +112,50 @@ WORDS = {
     },
 }
 
-CALCULATOR_MASTER, CALCULATOR_STRONG, CALCULATOR_USUAL = (factor for _, factor in CALCULATOR_BANDS)
-
 K_REASONS = {
     "en": {
-        FIDE_NEW: "fewer than 30 games: FIDE 8.3.3",
-        FIDE_YOUNG: "to the end of the year of the 18th birthday, below 2300: FIDE 8.3.3",
-        FIDE_USUAL: "30 games or more, never rated 2400: FIDE 8.3.3",
-        FIDE_MASTER: "rated 2400 or more, now or before: FIDE 8.3.3",
-        CALCULATOR_MASTER: "rated 2400 or more: many online calculators, not FIDE",
-        CALCULATOR_STRONG: "rated 2100 or more, below 2400: many online calculators, not FIDE",
-        CALCULATOR_USUAL: "rated below 2100: many online calculators, not FIDE",
+        KReason.GIVEN: "as given",
+        KReason.FIDE_NEW: "fewer than 30 games: FIDE 8.3.3",
+        KReason.FIDE_YOUNG: "to the end of the year of the 18th birthday, below 2300: FIDE 8.3.3",
+        KReason.FIDE_USUAL: "30 games or more, never rated 2400: FIDE 8.3.3",
+        KReason.FIDE_MASTER: "rated 2400 or more, now or before: FIDE 8.3.3",
+        KReason.CALCULATOR_MASTER: "rated 2400 or more: many online calculators, not FIDE",
+        KReason.CALCULATOR_STRONG: "rated 2100 or more, below 2400: many online calculators, not FIDE",
+        KReason.CALCULATOR_USUAL: "rated below 2100: many online calculators, not FIDE",
     },
     "fr": {
-        FIDE_NEW: "moins de 30 parties : FIDE 8.3.3",
-        FIDE_YOUNG: "jusqu'à la fin de l'année des 18 ans, sous 2300 : FIDE 8.3.3",
-        FIDE_USUAL: "30 parties ou plus, jamais classé 2400 : FIDE 8.3.3",
-        FIDE_MASTER: "classé 2400 ou plus, à présent ou auparavant : FIDE 8.3.3",
-        CALCULATOR_MASTER: "classé 2400 ou plus : de nombreux calculateurs en ligne, pas la FIDE",
-        CALCULATOR_STRONG: "classé 2100 ou plus, sous 2400 : de nombreux calculateurs en ligne, pas la FIDE",
-        CALCULATOR_USUAL: "classé sous 2100 : de nombreux calculateurs en ligne, pas la FIDE",
+        KReason.GIVEN: "indiqué",
+        KReason.FIDE_NEW: "moins de 30 parties : FIDE 8.3.3",
+        KReason.FIDE_YOUNG: "jusqu'à la fin de l'année des 18 ans, sous 2300 : FIDE 8.3.3",
+        KReason.FIDE_USUAL: "30 parties ou plus, jamais classé 2400 : FIDE 8.3.3",
+        KReason.FIDE_MASTER: "classé 2400 ou plus, à présent ou auparavant : FIDE 8.3.3",
+        KReason.CALCULATOR_MASTER: "classé 2400 ou plus : de nombreux calculateurs en ligne, pas la FIDE",
+        KReason.CALCULATOR_STRONG: (
+            "classé 2100 ou plus, sous 2400 : de nombreux calculateurs en ligne, pas la FIDE"
+        ),
+        KReason.CALCULATOR_USUAL: "classé sous 2100 : de nombreux calculateurs en ligne, pas la FIDE",
     },
 }
 """Why K is what it is, by the rule that gave it."""
 
 OTHER_K_REASONS = {
     "en": {
-        "given": "as given",
-        "limited": "{given} given, but at most 700 for one game: FIDE 8.3.3",
+        "limited": "not {unlimited}: {games} games in one period, at most 700 in all: FIDE 8.3.3",
         "assumed": "{reason}; number of games not given",
     },
     "fr": {
-        "given": "indiqué",
-        "limited": "{given} indiqué, mais 700 au plus pour une partie : FIDE 8.3.3",
+        "limited": "non {unlimited} : {games} parties dans la période, 700 au plus en tout : FIDE 8.3.3",
         "assumed": "{reason} ; nombre de parties non indiqué",
     },
 }
 
 
 def k_reason(factor: KFactor, choice: KChoice, lang: str) -> str:
-    """Return why K is what it is for one game, and what was assumed to find it."""
+    """Return why K is what it is, and what was assumed to find it."""
     other = OTHER_K_REASONS[lang]
-    if choice.given is not None:
-        limited = factor.k < choice.given
-        return other["limited"].format(given=plain(choice.given, lang)) if limited else other["given"]
-    reason = K_REASONS[lang][factor]
+    reason = K_REASONS[lang][factor.reason]
+    if factor.unlimited is not None:
+        reason = other["limited"].format(unlimited=plain(factor.unlimited, lang), games=factor.together)
     return other["assumed"].format(reason=reason) if choice.assumed else reason
 
 

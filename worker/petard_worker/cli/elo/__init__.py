@@ -1,8 +1,5 @@
 """`petard elo …`: the calculator, without servers."""
 
-import io
-import sys
-
 import typer
 
 from petard_worker.cli.elo import (
@@ -39,6 +36,3 @@ def calculator() -> None:
 
     No servers are needed, unless a pool is named.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.encoding.lower().startswith("utf"):
-        # A name in a source must not end a command on a terminal that cannot show its letters.
-        sys.stdout.reconfigure(errors="replace")

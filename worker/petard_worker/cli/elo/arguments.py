@@ -11,7 +11,14 @@ import typer
 
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.import_games.rows import without_bom
-from petard_worker.ratings.calculator import CalculatorInputError
+from petard_worker.ratings.calculator import (
+    CalculatorInputError,
+    KChoice,
+    read_count,
+    read_k,
+    read_number,
+    read_rating,
+)
 
 RatingArgument = Annotated[str, typer.Argument(metavar="RATING")]
 OpponentArgument = Annotated[str, typer.Argument(metavar="OPPONENT")]
@@ -24,12 +31,16 @@ KOption = Annotated[
     ),
 ]
 GamesOption = Annotated[
-    int | None, typer.Option("--games", help="Games rated before, for FIDE's K.", show_default="30 or more")
+    str | None,
+    typer.Option("--games", metavar="N", help="Games rated before, for FIDE's K.", show_default="30 or more"),
 ]
 AgeOption = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--age", help="Age at the end of the calendar year, for FIDE's K.", show_default="a grown-up"
+        "--age",
+        metavar="YEARS",
+        help="Age at the end of the calendar year, for FIDE's K.",
+        show_default="a grown-up",
     ),
 ]
 PeakOption = Annotated[
@@ -41,12 +52,22 @@ PeakOption = Annotated[
 
 
 @contextmanager
-def usage_errors() -> Iterator[None]:
+def calculator_errors() -> Iterator[None]:
     """Turn what the calculator refuses into a usage error."""
     try:
         yield
     except CalculatorInputError as refused:
         raise CommandFailed(str(refused), USAGE) from None
+
+
+def chosen_k(k: str, games: str | None, age: str | None, peak: str | None) -> KChoice:
+    """Return how K is found, as the options say. Raises CalculatorInputError."""
+    return read_k(
+        k,
+        None if games is None else read_count(games, "the number of games"),
+        None if age is None else read_number(age, "the age"),
+        None if peak is None else read_rating(peak, "the highest rating"),
+    )
 
 
 def read_rows(file: Path) -> Iterator[tuple[int, list[str]]]:

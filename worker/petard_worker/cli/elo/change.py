@@ -11,14 +11,16 @@ from petard_worker.cli.elo.arguments import (
     OpponentArgument,
     PeakOption,
     RatingArgument,
-    usage_errors,
+    calculator_errors,
+    chosen_k,
 )
 from petard_worker.cli.elo.facts import as_facts, note, percent, points, rating
 from petard_worker.cli.elo.performance import performance_rows
+from petard_worker.cli.elo.sentences import assumed, k_why
 from petard_worker.cli.output import JsonOption, print_json, print_table
 from petard_worker.ratings.calculator import (
     RESULTS,
-    Change,
+    GameEffect,
     Moves,
     read_k,
     read_rating,
@@ -45,13 +47,14 @@ def change(
 ) -> None:
     """Show what one game does to a rating: expected score, change, new rating, K and why, performance.
 
-    By two formulas: plain, R + K (S - E) with the logistic E; and FIDE's, where the difference of ratings
-    counts at most 400 (the true one from 2650 on), E is from table 8.1.2, and a period's change is rounded.
+    By two formulas: plain, R + K (S - E) with the logistic E; and FIDE's for standard games, where the
+    difference of ratings counts at most 400 (the true one from 2650 on), E is from table 8.1.2, and the
+    change of a period is rounded. Rapid and blitz have rules of their own.
 
     Example: petard elo change 1200 1800 win --k 40
     """
-    with usage_errors():
-        choice = read_k(k, games, age, None if peak is None else read_rating(peak, "the highest rating"))
+    with calculator_errors():
+        choice = chosen_k(k, games, age, peak)
         found = change_of(
             read_rating(me),
             read_rating(opponent, "the opponent's rating"),
@@ -65,7 +68,7 @@ def change(
         show(found)
 
 
-def show(found: Change) -> None:
+def show(found: GameEffect) -> None:
     """Print what became of the player, and of the opponent if that is known."""
     print_table(("player", "plain (logistic)", "FIDE"), move_rows(found.player, found.opponent_rating))
     if found.opponent is not None:
@@ -78,13 +81,15 @@ def show(found: Change) -> None:
 def move_rows(moves: Moves, opponent: float) -> list[tuple[str, str, str]]:
     """Return the lines about one of the two."""
     plain, fide = moves.plain, moves.fide
+    why = k_why(moves.k)
+    assumption = None if moves.assumed is None else assumed(moves.assumed)
     against = f"{rating(moves.rating)} against {rating(opponent)}: {RESULTS[moves.score]}"
     return [
         ("game", against, against),
         ("expected score", percent(plain.expected), percent(fide.expected)),
-        ("K", moves.k.why, moves.k.why),
+        ("K", why, why),
         ("change", points(plain.change), points(fide.change)),
         ("new rating", rating(plain.new), rating(fide.new)),
         ("rounded", rating(plain.rounded), rating(fide.rounded)),
-        *([("assumed", moves.assumed, moves.assumed)] if moves.assumed else []),
+        *([("assumed", assumption, assumption)] if assumption else []),
     ]

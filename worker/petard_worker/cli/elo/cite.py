@@ -5,22 +5,21 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli.elo.arguments import usage_errors
+from petard_worker.cli.elo.arguments import calculator_errors
 from petard_worker.cli.elo.facts import as_facts
 from petard_worker.cli.output import JsonOption, print_json
-from petard_worker.ratings.calculator import SYSTEMS, Citation, cite_software
+from petard_worker.ratings.calculator import SYSTEMS, CalculatorInputError, Citation, cite_software, shortened
 from petard_worker.ratings.calculator import cite as cite_system
 
 PETARD = "petard"
+CITED = (*SYSTEMS, PETARD)
 
 
 def cite(
     style: Annotated[str, typer.Argument(metavar="apa|mla")],
     system: Annotated[
         str | None,
-        typer.Argument(
-            metavar=f"[{'|'.join((*SYSTEMS, PETARD))}]", help="Only this one.", show_default=False
-        ),
+        typer.Argument(metavar=f"[{'|'.join(CITED)}]", help="Only this one.", show_default=False),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -28,8 +27,8 @@ def cite(
 
     Example: petard elo cite apa glicko
     """
-    with usage_errors():
-        found = [citation(style, name) for name in ((*SYSTEMS, PETARD) if system is None else (system,))]
+    with calculator_errors():
+        found = [citation(style, name) for name in (CITED if system is None else (system,))]
     if json:
         print_json(as_facts(found))
         return
@@ -41,4 +40,6 @@ def citation(style: str, system: str) -> Citation:
     """Return one citation."""
     if system == PETARD:
         return cite_software(style, "Petard", version("petard"))
+    if system not in CITED:
+        raise CalculatorInputError(f"system is {shortened(system)}, but must be one of {', '.join(CITED)}")
     return cite_system(style, system)

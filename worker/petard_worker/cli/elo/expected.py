@@ -1,9 +1,9 @@
 """`petard elo expected`."""
 
-from petard_worker.cli.elo.arguments import OpponentArgument, RatingArgument, usage_errors
-from petard_worker.cli.elo.facts import note, percent, rating
+from petard_worker.cli.elo.arguments import OpponentArgument, RatingArgument, calculator_errors
+from petard_worker.cli.elo.facts import as_facts, note, percent, rating
 from petard_worker.cli.output import JsonOption, print_json, print_table
-from petard_worker.ratings.calculator import BOUNDS, Expectation, PlayerExpectation, expectation, read_rating
+from petard_worker.ratings.calculator import BOUNDS, Expectation, expectation, read_rating
 
 NO_CHANCE = (
     "an expected score counts draws as half: 75 % is 75 wins and 25 losses of 100, or 50 wins and 50 draws"
@@ -19,17 +19,12 @@ def expected(player: RatingArgument, opponent: OpponentArgument, json: JsonOptio
 
     Example: petard elo expected 1850 1700. Ratings below 0: petard elo expected -- -50 100
     """
-    with usage_errors():
+    with calculator_errors():
         found = expectation(read_rating(player), read_rating(opponent, "the opponent's rating"))
     if json:
-        print_json({"player": facts(found.player), "opponent": facts(found.opponent)})
+        print_json(as_facts(found))
         return
     show(found)
-
-
-def facts(side: PlayerExpectation) -> dict[str, object]:
-    """Return what is expected of one of the two for JSON."""
-    return {**side._asdict(), "odds": str(side.odds), "cap_matters": side.cap_matters}
 
 
 def show(found: Expectation) -> None:

@@ -1,15 +1,36 @@
 """How results of the calculator are written: as facts for programs, as words for people."""
 
+from petard_worker.cli.elo.sentences import assumed, k_why, note_on
 from petard_worker.cli.output import talk
+from petard_worker.ratings.calculator import Assumption, KFactor, Performance, PerformanceNote
 
 
 def as_facts(value: object) -> object:
-    """Return a result for JSON: what has names as an object, what follows each other as a list."""
+    """Return a result for JSON: what has names as an object, what follows each other as a list.
+
+    Keys that are sentences to people have them beside them, as `why`.
+    """
+    if isinstance(value, KFactor):
+        return {**value._asdict(), "why": k_why(value)}
+    if isinstance(value, Assumption):
+        return {"key": value, "why": assumed(value)}
+    if isinstance(value, Performance):
+        return performance_facts(value)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: as_facts(part) for name, part in value._asdict().items()}
     if isinstance(value, (tuple, list)):
         return [as_facts(part) for part in value]
     return value
+
+
+def performance_facts(found: Performance) -> dict[str, object]:
+    """Return performance ratings for JSON; their notes need their numbers to be said."""
+
+    def noted(note: PerformanceNote | None) -> dict[str, str] | None:
+        return None if note is None else {"key": note, "why": note_on(found, note)}
+
+    facts = {name: as_facts(part) for name, part in found._asdict().items()}
+    return {**facts, "fide_note": noted(found.fide_note), "exact_note": noted(found.exact_note)}
 
 
 def rating(value: float) -> str:

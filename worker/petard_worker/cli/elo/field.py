@@ -7,29 +7,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from petard_worker.cli.elo.arguments import read_rows, usage_errors
+from petard_worker.cli.elo.arguments import calculator_errors, read_rows
 from petard_worker.cli.elo.facts import as_facts, note, percent, rating
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress
 from petard_worker.ratings.calculator import (
-    MOST_RUNS,
+    MOST_PLAYERS,
     USUAL_DRAWS,
     USUAL_RUNS,
     Entrant,
     Forecast,
     Setting,
+    check_count,
+    check_setting,
+    read_count,
+    read_entrant,
+    read_entrants,
+    read_number,
     simulate_round_robin,
     simulate_swiss,
 )
-from petard_worker.ratings.calculator.entrants import read_entrant, read_entrants
-from petard_worker.ratings.calculator.field import MOST_PLAYERS
 
 if TYPE_CHECKING:
-    from petard_worker.cli.elo.in_pool import PoolField
+    from petard_worker.pool_field import PoolField
 
 FORMATS = ("single", "double", "swiss")
 USUAL_TOP = 16
 MOST_PLACES_SHOWN = 8
+LARGEST_SEED = 2**53
+"""Whole numbers beyond it are not all told apart when they are read."""
 
 
 def simulate_field(
@@ -46,13 +52,8 @@ def simulate_field(
         str | None, typer.Option(metavar="POOL", help="Players with their ratings from this pool.")
     ] = None,
     top: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=MOST_PLAYERS,
-            help="The first so many of the pool's board.",
-            show_default=str(USUAL_TOP),
-        ),
+        str | None,
+        typer.Option(metavar="N", help="The first so many of the pool's board.", show_default=str(USUAL_TOP)),
     ] = None,
     format_: Annotated[
         str,
@@ -60,12 +61,14 @@ def simulate_field(
             "--format", metavar="single|double|swiss", help="All play all, once or twice; or Swiss."
         ),
     ] = "single",
-    rounds: Annotated[int | None, typer.Option(help="Rounds of a Swiss.", show_default=False)] = None,
-    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Tournaments to play.")] = USUAL_RUNS,
+    rounds: Annotated[
+        str | None, typer.Option(metavar="N", help="Rounds of a Swiss.", show_default=False)
+    ] = None,
+    runs: Annotated[str, typer.Option(metavar="N", help="Tournaments to play.")] = str(USUAL_RUNS),
     draws: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of games that equals draw.")
-    ] = USUAL_DRAWS,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+        str, typer.Option(metavar="SHARE", help="Share of games that equals draw, 0 to 1.")
+    ] = str(USUAL_DRAWS),
+    seed: Annotated[str, typer.Option(metavar="N", help="The same seed gives the same numbers.")] = "1",
     json: JsonOption = False,
 ) -> None:
     """Play a tournament many times by chance, to see how likely which place is for whom.
@@ -81,18 +84,34 @@ def simulate_field(
 
     Example: petard elo simulate-field --player Ann:1900 --player Bob:1800 --player Cem:1750 --format double
     """
-    play = simulation(format_, rounds)
-    field = chosen_field(pool, player, csv, top)
-    with usage_errors():
-        entrants = typed_entrants(player, csv) if field is None else elo_entrants(field)
-        uniform = random.Random(seed).random  # noqa: S311 - a forecast is no secret
+    with calculator_errors():
+        setting = read_setting(runs, draws)
+        number = check_count(read_count(seed, "the seed"), 0, LARGEST_SEED, "the seed")
+        play = simulation(format_, None if rounds is None else read_count(rounds, "the number of rounds"))
+        first = None if top is None else check_count(read_count(top, "--top"), 2, MOST_PLAYERS, "--top")
+    field = chosen_field(pool, player, csv, first)
+    with calculator_errors():
+        typed = typed_entrants(player, csv) if field is None else []
+        uniform = random.Random(number).random  # noqa: S311 - a forecast is no secret
         with progress("tournaments") as bar:
-            found = play(entrants, Setting(runs, draws), uniform, lambda done: bar.show(done, runs))
+
+            def forecast(entrants: list[Entrant]) -> Forecast:
+                return play(entrants, setting, uniform, lambda done: bar.show(done, setting.runs))
+
+            found = forecast(typed) if field is None else field.forecast(forecast)
     if json:
-        facts = {"format": format_, "seed": seed, **found._asdict(), "players": as_facts(found.players)}
-        print_json(facts if field is None else facts | pool_facts(field, found))
+        facts = {"format": format_, "seed": number, **found._asdict(), "players": as_facts(found.players)}
+        print_json(
+            facts if field is None else facts | {"pool": field.pool.name, "elo_point": field.elo_point}
+        )
     else:
         show(found, shown_ratings(field, found))
+
+
+def read_setting(runs: str, draws: str) -> Setting:
+    """Return how to play, as the options say. Raises CalculatorInputError."""
+    count, share = read_count(runs, "the number of runs"), read_number(draws, "the share of draws")
+    return check_setting(Setting(count, share))
 
 
 def chosen_field(
@@ -120,24 +139,13 @@ def typed_entrants(players: list[str] | None, csv: Path | None) -> list[Entrant]
     ]
 
 
-def elo_entrants(field: "PoolField") -> list[Entrant]:
-    """Return the players of a pool with ratings in points of Elo; only their differences mean anything."""
-    return [Entrant(name, points / field.elo_point) for name, points in field.ratings.items()]
-
-
-def pool_facts(field: "PoolField", found: Forecast) -> dict[str, object]:
-    """Return what JSON says of a forecast for a pool's players, with ratings in the pool's own points."""
-    players = [line._replace(rating=field.ratings[line.name]) for line in found.players]
-    return {"pool": field.pool.name, "elo_point": field.elo_point, "players": as_facts(players)}
-
-
 def shown_ratings(field: "PoolField | None", found: Forecast) -> list[str]:
     """Return the ratings of the players as people see them."""
     if field is None:
         return [rating(line.rating) for line in found.players]
     from petard_worker.display import displayed  # noqa: PLC0415
 
-    return [rating(displayed(field.pool, field.ratings[line.name])) for line in found.players]
+    return [rating(displayed(field.pool, line.rating)) for line in found.players]
 
 
 Simulation = Callable[[list[Entrant], Setting, Callable[[], float], Callable[[int], None]], Forecast]

@@ -1,7 +1,6 @@
 """`petard elo pdf`."""
 
 import re
-import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,13 +14,13 @@ from petard_worker.cli.elo.arguments import (
     OpponentArgument,
     PeakOption,
     RatingArgument,
-    usage_errors,
+    calculator_errors,
+    chosen_k,
 )
+from petard_worker.cli.elo.new_file import ForceOption, write_new
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.cli.output import talk
-from petard_worker.ratings.calculator import change, read_k, read_rating, read_score
+from petard_worker.ratings.calculator import change, read_rating, read_score
 
-STDOUT = Path("-")
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
 
@@ -46,7 +45,7 @@ def pdf(
         ),
     ] = None,
     lang: Annotated[str, typer.Option(metavar="|".join(LANGUAGES), help="The language of the page.")] = "en",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Write one page, a PDF, about one game: the numbers of `petard elo change`, the curve, the formulas.
 
@@ -54,12 +53,12 @@ def pdf(
 
     Example: petard elo pdf sheet.pdf 1200 1800 win --me Ann --opponent Bob --date 2026-11-30 --lang fr
     """
-    from petard_worker.sheet.elo_sheet import SheetUnavailable, sheet_bytes, write_sheet  # noqa: PLC0415
+    from petard_worker.sheet.elo_sheet import SheetUnavailable, sheet_bytes  # noqa: PLC0415
     from petard_worker.sheet.rated_game import Heading, sheet_of  # noqa: PLC0415
 
     heading = Heading(my_name, opponent_name, read_day(day), read_language(lang))
-    with usage_errors():
-        choice = read_k(k, games, age, None if peak is None else read_rating(peak, "the highest rating"))
+    with calculator_errors():
+        choice = chosen_k(k, games, age, peak)
         found = change(
             read_rating(me), read_rating(opponent, "the opponent's rating"), read_score(result), choice
         )
@@ -67,16 +66,11 @@ def pdf(
         sheet = sheet_of(found, choice, heading)
     except ValueError as error:
         raise CommandFailed(str(error), USAGE) from None
-    if out != STDOUT and out.exists() and not force:
-        raise CommandFailed(f"{out} exists already: --force overwrites it")
     try:
-        if out == STDOUT:
-            sys.stdout.buffer.write(sheet_bytes(sheet))
-            return
-        write_sheet(out, sheet)
+        content = sheet_bytes(sheet)
     except SheetUnavailable as error:
         raise CommandFailed(str(error)) from None
-    talk(f"wrote {out}")
+    write_new(out, content, force=force)
 
 
 def read_day(text: str | None) -> date:

@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli.elo.arguments import usage_errors
+from petard_worker.cli.elo.arguments import calculator_errors
 from petard_worker.cli.elo.facts import as_facts, note, percent, rating
 from petard_worker.cli.output import JsonOption, print_json, print_table
-from petard_worker.ratings.calculator import estimated_percentile, read_number, read_rating
-from petard_worker.ratings.calculator.accepted import check_range
+from petard_worker.ratings.calculator import check_range, estimated_percentile, read_number, read_rating
 
 HIGHEST_SHOWN = 1e6
 """A display range may end there."""
@@ -40,7 +39,7 @@ def percentile(
 
 def show_estimate(text: str, *, json: bool) -> None:
     """Print the estimate for a rating."""
-    with usage_errors():
+    with calculator_errors():
         value = read_rating(text)
         found = estimated_percentile(value)
     reference = found.reference
@@ -64,13 +63,14 @@ def show_estimate(text: str, *, json: bool) -> None:
 
 def show_place(pool: str, text: str, *, json: bool) -> None:
     """Print where a rating stands in a pool."""
-    with usage_errors():
+    with calculator_errors():
         value = check_range(read_number(text, "rating"), -HIGHEST_SHOWN, HIGHEST_SHOWN, "rating")
     from petard_worker.cli.elo.in_pool import place_in_pool  # noqa: PLC0415
 
-    found = place_in_pool(pool, value)
+    points, found = place_in_pool(pool, value)
     if json:
-        print_json({"pool": pool, "rating": value, **found._asdict(), "estimate": False})
+        facts = {"pool": pool, "rating": value, "rating_points": points}
+        print_json({**facts, **found._asdict(), "estimate": False})
         return
     print_table(
         ("", pool),

@@ -5,13 +5,21 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli.elo.arguments import read_rows, usage_errors
+from petard_worker.cli.elo.arguments import calculator_errors, read_rows
 from petard_worker.cli.elo.facts import as_facts, rating
+from petard_worker.cli.elo.sentences import note_on
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table
-from petard_worker.ratings.calculator import Performance, Result, read_game, read_games
+from petard_worker.ratings.calculator import (
+    EXACT_FORMULA,
+    FIDE_PERFORMANCE_FORMULA,
+    LINEAR_FORMULA,
+    Performance,
+    PlayedGame,
+    read_game,
+    read_games,
+)
 from petard_worker.ratings.calculator import performance as performance_of
-from petard_worker.ratings.calculator.performance import EXACT_FORMULA, FIDE_FORMULA, LINEAR_FORMULA
 
 NOT_DEFINED = "none"
 
@@ -33,7 +41,7 @@ def performance(
 
     Example: petard elo performance 1800:win 1650:draw 1700:loss
     """
-    with usage_errors():
+    with calculator_errors():
         found = performance_of(chosen_games(games, csv))
     if json:
         print_json(as_facts(found))
@@ -55,7 +63,7 @@ def performance(
     print_table(("performance", "rating", "by"), performance_rows(found))
 
 
-def chosen_games(games: list[str] | None, csv: Path | None) -> list[Result]:
+def chosen_games(games: list[str] | None, csv: Path | None) -> list[PlayedGame]:
     """Return the games of the arguments or of the file."""
     if bool(games) == (csv is not None):
         raise CommandFailed("name games as OPPONENT:RESULT, or a file of them with --csv", USAGE)
@@ -67,9 +75,11 @@ def chosen_games(games: list[str] | None, csv: Path | None) -> list[Result]:
 def performance_rows(found: Performance) -> list[tuple[str, str, str]]:
     """Return the lines about all three definitions."""
     exact = NOT_DEFINED if found.exact is None else rating(found.exact)
+    by = EXACT_FORMULA if found.exact_note is None else note_on(found, found.exact_note)
     notionally = "" if found.fide_note is None else " notionally"
+    read = f"p = {found.p:.2f}, dp = {found.dp:+d}{notionally}"
     return [
         ("linear", rating(found.linear), LINEAR_FORMULA),
-        ("FIDE", rating(found.fide), f"{FIDE_FORMULA}: p = {found.p:.2f}, dp = {found.dp:+d}{notionally}"),
-        ("exact", exact, found.exact_note or EXACT_FORMULA),
+        ("FIDE", rating(found.fide), f"{FIDE_PERFORMANCE_FORMULA}: {read}"),
+        ("exact", exact, by),
     ]

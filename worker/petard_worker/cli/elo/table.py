@@ -5,16 +5,24 @@ from typing import Annotated
 
 import typer
 
+from petard_worker.cli.elo.arguments import calculator_errors
 from petard_worker.cli.elo.drawing import curve
 from petard_worker.cli.elo.facts import as_facts, percent
-from petard_worker.cli.output import JsonOption, print_json, print_table, talk
-from petard_worker.ratings.calculator import STEP, WIDEST, expected_table
-from petard_worker.ratings.calculator.expected import logistic
+from petard_worker.cli.elo.new_file import STDOUT, ForceOption, write_new
+from petard_worker.cli.errors import USAGE, CommandFailed
+from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.ratings.calculator import STEP, WIDEST, expected_table, logistic, read_count
 
 
 def table(
-    step: Annotated[int, typer.Option(min=1, max=WIDEST, help="Points between two lines.")] = STEP,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Also draw the curve into this file.")] = None,
+    step: Annotated[str, typer.Option(metavar="N", help="Points between two lines, 1 to 800.")] = str(STEP),
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            "--svg", help="Also draw the curve into this file; - is standard output, without the table."
+        ),
+    ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show the expected scores for differences of ratings from -800 to 800, and draw the curve.
@@ -23,19 +31,21 @@ def table(
 
     Example: petard elo table --step 100 --svg curve.svg
     """
-    rows = expected_table(step)
+    with calculator_errors():
+        rows = expected_table(read_count(step, "the step"))
+    if svg == STDOUT and json:
+        raise CommandFailed("--svg - and --json both write to standard output: give --svg a file", USAGE)
     if svg is not None:
         from petard_worker.sheet.elo_curve import svg_curve  # noqa: PLC0415
 
-        svg.write_text(svg_curve(), encoding="utf-8")
-        talk(f"wrote {svg}")
+        write_new(svg, svg_curve().encode(), force=force)
     if json:
         print_json(as_facts(rows))
-        return
-    for line in curve(logistic, WIDEST):
-        typer.echo(line)
-    typer.echo()
-    print_table(
-        ("difference", "logistic", "FIDE table 8.1.2"),
-        ((row.difference, percent(row.logistic), percent(row.table)) for row in rows),
-    )
+    elif svg != STDOUT:
+        for line in curve(logistic, WIDEST):
+            typer.echo(line)
+        typer.echo()
+        print_table(
+            ("difference", "logistic", "FIDE table 8.1.2"),
+            ((row.difference, percent(row.logistic), percent(row.table)) for row in rows),
+        )

@@ -11,26 +11,33 @@ from petard_worker.cli.elo.arguments import (
     KOption,
     PeakOption,
     RatingArgument,
+    calculator_errors,
+    chosen_k,
     read_rows,
-    usage_errors,
 )
 from petard_worker.cli.elo.drawing import sparkline
-from petard_worker.cli.elo.facts import as_facts, percent, points, rating
+from petard_worker.cli.elo.facts import as_facts, note, percent, points, rating
 from petard_worker.cli.elo.performance import performance_rows
+from petard_worker.cli.elo.sentences import assumed, k_why
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table
 from petard_worker.ratings.calculator import (
     RESULTS,
+    GameLine,
     PeriodGame,
+    PeriodLine,
     Tournament,
     fide_tournament,
     plain_tournament,
     read_game,
     read_games,
-    read_k,
     read_rating,
 )
 
+BELOW_FLOOR = (
+    "{period}: FIDE calls players below 1400 unrated (7.2.1), so {end} would be on no list of FIDE's;"
+    " later periods go on from it all the same"
+)
 MODES = {"plain": plain_tournament, "fide": fide_tournament}
 
 
@@ -57,27 +64,22 @@ def tournament(
 ) -> None:
     """Show what the games of a tournament do to a rating, game by game, and the performance.
 
-    plain: the rating moves after every game. fide: rating and K hold for a period, K times games is at most
-    700, the difference counts at most 400 (the true one from 2650 on), E is from table 8.1.2, and the sum of
-    a period is rounded to whole points, halves away from zero. All games are one period unless the file names
-    periods.
+    plain: the rating moves after every game. fide: rating and K hold for a period of standard games, K times
+    games is at most 700, the difference counts at most 400 (the true one from 2650 on), E is from table
+    8.1.2, and the sum of a period is rounded to whole points, halves away from zero. All games are one
+    period unless the file names periods. Rapid and blitz have rules of their own.
 
     Example: petard elo tournament 1600 --game 1800:win --game 1650:draw --game 1500:win --mode fide
     """
     if mode not in MODES:
         raise CommandFailed(f"--mode {mode!a} is none of {', '.join(MODES)}", USAGE)
-    with usage_errors():
-        choice = read_k(k, games, age, None if peak is None else read_rating(peak, "the highest rating"))
+    with calculator_errors():
+        choice = chosen_k(k, games, age, peak)
         found = MODES[mode](read_rating(start, "the starting rating"), chosen_games(game, csv), choice)
     if json:
-        print_json({"mode": mode, **found._asdict(), **lists(found)})
+        print_json({"mode": mode} | {name: as_facts(part) for name, part in found._asdict().items()})
     else:
         show(found)
-
-
-def lists(found: Tournament) -> dict[str, object]:
-    """Return the parts of a tournament that JSON has as objects."""
-    return {name: as_facts(getattr(found, name)) for name in ("games", "periods", "record", "performance")}
 
 
 def chosen_games(games: list[str] | None, csv: Path | None) -> list[PeriodGame]:
@@ -91,38 +93,11 @@ def chosen_games(games: list[str] | None, csv: Path | None) -> list[PeriodGame]:
 
 def show(found: Tournament) -> None:
     """Print the games, the periods if ratings hold for them, and what it comes to."""
-    print_table(
-        ("game", "period", "opponent", "result", "rated as", "expected", "change", "rating", "K"),
-        (
-            (
-                line.number,
-                line.period or None,
-                rating(line.opponent),
-                RESULTS[line.score],
-                rating(line.rated_as),
-                percent(line.expected),
-                points(line.change),
-                rating(line.after),
-                line.k.why,
-            )
-            for line in found.games
-        ),
-    )
+    columns = ("game", "period", "opponent", "result", "rated as", "expected", "change", "rating", "K")
+    print_table(columns, map(game_row, found.games))
     if found.periods:
         print_table(
-            ("period", "games", "start", "change", "rounded", "end", "K"),
-            (
-                (
-                    line.period or "all games",
-                    line.games,
-                    rating(line.start),
-                    points(line.change),
-                    f"{line.rounded:+d}",
-                    rating(line.end),
-                    line.k.why,
-                )
-                for line in found.periods
-            ),
+            ("period", "games", "start", "change", "rounded", "end", "K"), map(period_row, found.periods)
         )
     record = found.record
     print_table(
@@ -133,7 +108,38 @@ def show(found: Tournament) -> None:
             ("net change", points(found.net)),
             ("final rating", rating(found.final)),
             ("ratings", sparkline(found.ratings)),
-            *([("assumed", found.assumed)] if found.assumed else []),
+            *([("assumed", assumed(found.assumed))] if found.assumed else []),
         ],
     )
     print_table(("performance", "rating", "by"), performance_rows(found.performance))
+    for line in found.periods:
+        if line.below_floor:
+            note(BELOW_FLOOR.format(period=line.period or "all games", end=rating(line.end)))
+
+
+def game_row(line: GameLine) -> tuple[object, ...]:
+    """Return the line of a game."""
+    return (
+        line.number,
+        line.period or None,
+        rating(line.opponent),
+        RESULTS[line.score],
+        rating(line.rated_as),
+        percent(line.expected),
+        points(line.change),
+        rating(line.after),
+        k_why(line.k),
+    )
+
+
+def period_row(line: PeriodLine) -> tuple[object, ...]:
+    """Return the line of a period."""
+    return (
+        line.period or "all games",
+        line.games,
+        rating(line.start),
+        points(line.change),
+        f"{line.rounded:+d}",
+        rating(line.end),
+        k_why(line.k),
+    )

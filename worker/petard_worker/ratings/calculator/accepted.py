@@ -6,11 +6,13 @@ expected. So no other file here ever sees a number that is not finite.
 
 from typing import NamedTuple
 
+from petard_worker.ratings import fide
 from petard_worker.ratings.parameters import as_number
 
 LOWEST_RATING, HIGHEST_RATING = -10_000, 10_000
 """Those of the pools: what a pool can hold, the calculator can calculate with."""
-HIGHEST_K = 1_000
+HIGHEST_K = fide.MOST_K_N
+"""A larger one would be lowered for a single game already (FIDE's 8.3.3), but not in the plain formula."""
 MOST_GAMES = 1_000_000
 OLDEST = 150
 LONGEST_SHOWN = 40
@@ -27,7 +29,7 @@ class CalculatorInputError(ValueError):
     """Something the calculator cannot calculate with; the message says which value and what was expected."""
 
 
-class Result(NamedTuple):
+class PlayedGame(NamedTuple):
     """A game that was played: the opponent's rating, and 1 for a win, 0.5 for a draw, 0 for a loss."""
 
     opponent: float
@@ -41,8 +43,8 @@ def check_rating(value: float, what: str = "rating") -> float:
 
 def check_k(value: float) -> float:
     """Return K if it is above 0 and in range."""
-    if value > 0:
-        return check_range(value, 0, HIGHEST_K, "K")
+    if 0 < value <= HIGHEST_K:
+        return value
     raise CalculatorInputError(f"K is {value!r}, but must be a number above 0 and at most {HIGHEST_K}")
 
 
@@ -67,7 +69,7 @@ def check_score(value: float) -> float:
     raise CalculatorInputError(f"score is {value!r}, but must be 1 (win), 0.5 (draw) or 0 (loss)")
 
 
-def check_results(results: tuple[Result, ...]) -> tuple[Result, ...]:
+def check_results(results: tuple[PlayedGame, ...]) -> tuple[PlayedGame, ...]:
     """Return the results if there are any and all of them can have been played."""
     if not results:
         raise CalculatorInputError("there are no games, but at least one is needed")
@@ -90,6 +92,14 @@ def read_number(text: str, what: str) -> float:
     return number
 
 
+def read_count(text: str, what: str) -> int:
+    """Return the whole number that a text says."""
+    number = as_number(text.strip(), whole=True)
+    if number is None:
+        raise CalculatorInputError(f"{what} is {shortened(text)}, but must be a whole number such as 30")
+    return int(number)
+
+
 def read_score(text: str) -> float:
     """Return the score that a result stands for: 1, 0.5 or 0."""
     score = SCORES.get(text.strip().lower())
@@ -100,14 +110,14 @@ def read_score(text: str) -> float:
     return score
 
 
-def read_game(text: str) -> Result:
+def read_game(text: str) -> PlayedGame:
     """Return the game that `OPPONENT:RESULT` stands for, such as `1800:win`."""
     opponent, colon, result = text.partition(":")
     if not colon:
         raise CalculatorInputError(
             f"game is {shortened(text)}, but must be OPPONENT:RESULT such as 1800:win or 1650:draw"
         )
-    return Result(read_rating(opponent, "the opponent's rating"), read_score(result))
+    return PlayedGame(read_rating(opponent, "the opponent's rating"), read_score(result))
 
 
 def shortened(text: str) -> str:

@@ -1,21 +1,21 @@
 """What one game does to a rating, by two formulas side by side.
 
-plain: R + K (S - E) with the logistic E. FIDE: the difference of ratings counts at most 400 unless the player
-is rated 2650 or more (8.3.1), E is that of table 8.1.2, and the change of a period, here of one game, is
-rounded to whole points, halves away from zero (8.3.4).
+plain: R + K (S - E) with the logistic E. FIDE, for standard games: the difference of ratings counts at most
+400 unless the player is rated 2650 or more (8.3.1), E is that of table 8.1.2, and the change of a period,
+here of one game, is rounded to whole points, halves away from zero (8.3.4).
 """
 
 from typing import NamedTuple
 
 from petard_worker.ratings import fide
-from petard_worker.ratings.calculator.accepted import Result, check_rating, check_score
+from petard_worker.ratings.calculator.accepted import PlayedGame, check_rating, check_score
 from petard_worker.ratings.calculator.expected import counted_score, logistic
 from petard_worker.ratings.calculator.performance import Performance, performance
-from petard_worker.ratings.calculator.which_k import KChoice, check_choice, k_for
+from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, k_for
 from petard_worker.ratings.k_factors import KFactor
 
 PLAIN_FORMULA = "R + K (S - E)"
-FIDE_FORMULA = "FIDE B.02, 8.3: difference at most 400 below 2650, table 8.1.2"
+FIDE_CHANGE_FORMULA = "FIDE B.02, 8.3, standard games: difference at most 400 below 2650, table 8.1.2"
 
 
 class Move(NamedTuple):
@@ -37,13 +37,13 @@ class Moves(NamedTuple):
     rating: float
     score: float
     k: KFactor
-    assumed: str | None
+    assumed: Assumption | None
     """What had to be assumed to find K, if anything had to be."""
     plain: Move
     fide: Move
 
 
-class Change(NamedTuple):
+class GameEffect(NamedTuple):
     """What one game does."""
 
     player: Moves
@@ -56,15 +56,15 @@ class Change(NamedTuple):
 
 def change(
     rating: float, opponent: float, score: float, choice: KChoice, opponent_choice: KChoice | None = None
-) -> Change:
+) -> GameEffect:
     """Return what a game does to the rating: score is 1, 0.5 or 0. Raises CalculatorInputError."""
     check_rating(rating)
     check_rating(opponent, "the opponent's rating")
     S = check_score(score)
-    return Change(
+    return GameEffect(
         moves(rating, opponent, S, choice),
         opponent,
-        performance([Result(opponent, S)]),
+        performance([PlayedGame(opponent, S)]),
         None if opponent_choice is None else moves(opponent, rating, 1 - S, opponent_choice),
     )
 

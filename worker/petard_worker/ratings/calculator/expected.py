@@ -63,11 +63,8 @@ class PlayerExpectation(NamedTuple):
     """By FIDE's table, for the difference that FIDE counts: at most 400 for players rated below 2650."""
     odds: Odds
     """By the logistic expected score."""
-
-    @property
-    def cap_matters(self) -> bool:
-        """Return whether FIDE rates the game by another expected score than that of its table."""
-        return self.counted != self.table
+    cap_matters: bool
+    """Whether FIDE rates the game by another expected score than that of its table."""
 
 
 class Expectation(NamedTuple):
@@ -87,9 +84,8 @@ def expectation(rating: float, opponent: float) -> Expectation:
 def one_sided(rating: float, opponent: float) -> PlayerExpectation:
     """Return what the first is expected to score."""
     D = rating - opponent
-    return PlayerExpectation(
-        rating, D, logistic(D), fide.expected_score(D), counted_score(rating, opponent), odds(D)
-    )
+    table, counted = fide.expected_score(D), counted_score(rating, opponent)
+    return PlayerExpectation(rating, D, logistic(D), table, counted, odds(D), counted != table)
 
 
 def logistic(D: float) -> float:
@@ -98,9 +94,13 @@ def logistic(D: float) -> float:
 
 
 def counted_score(rating: float, opponent: float) -> float:
-    """Return the expected score that FIDE rates a game by: 8.3.1 and table 8.1.2."""
-    D = fide.capped(rating - opponent, rating, fide.DIFFERENCE_CAP, fide.UNCAPPED_FROM)
-    return fide.expected_score(D)
+    """Return the expected score that FIDE rates a standard game by: 8.3.1 and table 8.1.2."""
+    return fide.expected_score(counted_difference(rating, opponent))
+
+
+def counted_difference(rating: float, opponent: float) -> float:
+    """Return the difference of ratings that FIDE counts in a standard game: 8.3.1."""
+    return fide.capped(rating - opponent, rating, fide.DIFFERENCE_CAP, fide.UNCAPPED_FROM)
 
 
 def odds(D: float) -> Odds:

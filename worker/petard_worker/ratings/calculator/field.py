@@ -56,11 +56,8 @@ class Chances(NamedTuple):
     """Mean of all tournaments."""
     places: tuple[float, ...]
     """The chance of every place, from the first."""
-
-    @property
-    def mean_place(self) -> float:
-        """Return the place to expect, from 1."""
-        return math.fsum(place * chance for place, chance in enumerate(self.places, 1))
+    mean_place: float
+    """The place to expect, from 1."""
 
 
 class Forecast(NamedTuple):
@@ -178,10 +175,10 @@ def forecast(
         for player, gained in enumerate(points):
             totals[player] += gained
         place(points, tally)
-        if run % every == 0:
+        if run % every == 0 or run == setting.runs:
             report(run)
     chances = [
-        Chances(name, rating, total / (2 * setting.runs), places)
+        Chances(name, rating, total / (2 * setting.runs), places, mean_place(places))
         for (name, rating), total, places in zip(
             entrants, totals, chances_of_places(tally, len(entrants), setting.runs), strict=True
         )
@@ -214,11 +211,15 @@ def chances_of_places(tally: Tally, players: int, runs: int) -> list[tuple[float
     return [tuple(math.fsum(share) / runs for share in of_player) for of_player in shares]
 
 
+def mean_place(places: Sequence[float]) -> float:
+    """Return the place to expect, by the chance of every place from the first."""
+    return math.fsum(place * chance for place, chance in enumerate(places, 1))
+
+
 def check_field(entrants: Sequence[Entrant], setting: Setting) -> None:
     """Refuse what cannot be played."""
     check_count(len(entrants), 2, MOST_PLAYERS, "the number of players")
-    check_count(setting.runs, 1, MOST_RUNS, "the number of runs")
-    check_range(setting.draws, 0, 1, "the share of draws")
+    check_setting(setting)
     names = set()
     for name, rating in entrants:
         check_rating(rating, f"the rating of {shortened(name)}")
@@ -229,3 +230,10 @@ def check_field(entrants: Sequence[Entrant], setting: Setting) -> None:
         if name in names:
             raise CalculatorInputError(f"player {shortened(name)} is there twice: names must differ")
         names.add(name)
+
+
+def check_setting(setting: Setting) -> Setting:
+    """Return the setting if it can be played."""
+    check_count(setting.runs, 1, MOST_RUNS, "the number of runs")
+    check_range(setting.draws, 0, 1, "the share of draws")
+    return setting

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from petard_worker.ratings.calculator.accepted import (
     CalculatorInputError,
-    Result,
+    PlayedGame,
     read_rating,
     read_score,
     shortened,
@@ -57,7 +57,7 @@ def read_row(line: int, cells: Sequence[str], columns: tuple[str, ...]) -> Perio
         )
     of = dict(zip(columns, cells, strict=False))
     try:
-        result = Result(read_rating(of.get("opponent", ""), "opponent"), read_score(of.get("result", "")))
+        result = PlayedGame(read_rating(of.get("opponent", ""), "opponent"), read_score(of.get("result", "")))
     except CalculatorInputError as error:
         raise CalculatorInputError(f"line {line}: {error}") from None
     return PeriodGame(result, of.get("period", ""))

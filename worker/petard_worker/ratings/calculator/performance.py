@@ -9,18 +9,26 @@ exact:  the rating whose logistic expected score against these opponents equals 
 
 import math
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NamedTuple
 
 from petard_worker.ratings import fide
-from petard_worker.ratings.calculator.accepted import Result, check_results
+from petard_worker.ratings.calculator.accepted import PlayedGame, check_results
 from petard_worker.ratings.calculator.expected import logistic
 
 LINEAR_FORMULA = "Ra + 400 (W - L) / N"
-FIDE_FORMULA = "Ra + dp(p), table 8.1.1"
+FIDE_PERFORMANCE_FORMULA = "Ra + dp(p), table 8.1.1"
 EXACT_FORMULA = "the R with sum of 1 / (1 + 10^((R_j - R) / 400)) = points"
-NO_EXACT = "no rating expects to score {share} % exactly: the one that comes closest is infinite, no number"
-NOTIONAL = "for {share} % table 8.1.1 has no difference of its own: FIDE takes {dp:+d} notionally"
 EXACT_TO = 1e-9
+
+
+class PerformanceNote(StrEnum):
+    """What is to be said of a performance rating where all games were won, or all lost."""
+
+    NOTIONAL = "notional"
+    """Table 8.1.1 has no difference of its own for it: FIDE takes 800 notionally."""
+    NO_EXACT = "no_exact"
+    """No rating expects it exactly: the one that comes closest is infinite, no number."""
 
 
 class Record(NamedTuple):
@@ -29,16 +37,9 @@ class Record(NamedTuple):
     wins: int
     draws: int
     losses: int
-
-    @property
-    def games(self) -> int:
-        """Return how many games there were."""
-        return self.wins + self.draws + self.losses
-
-    @property
-    def points(self) -> float:
-        """Return the points: 1 for a win, 0.5 for a draw."""
-        return self.wins + self.draws / 2
+    games: int
+    points: float
+    """1 for a win, 0.5 for a draw."""
 
 
 class Performance(NamedTuple):
@@ -52,14 +53,14 @@ class Performance(NamedTuple):
     """The fractional score in hundredths, as table 8.1.1 is read."""
     dp: int
     fide: float
-    fide_note: str | None
+    fide_note: PerformanceNote | None
     """Why the FIDE one is notional, where it is."""
     exact: float | None
-    exact_note: str | None
+    exact_note: PerformanceNote | None
     """Why there is no exact one, where there is none."""
 
 
-def performance(results: Iterable[Result]) -> Performance:
+def performance(results: Iterable[PlayedGame]) -> Performance:
     """Return the performance ratings of at least one game. Raises CalculatorInputError."""
     played = check_results(tuple(results))
     record = count(played)
@@ -71,28 +72,23 @@ def performance(results: Iterable[Result]) -> Performance:
         record=record,
         average_opponent=Ra,
         linear=Ra + 400 * (record.wins - record.losses) / record.games,
-        p=hundredths(share),
+        p=fide.hundredths(share) / 100,
         dp=dp,
         fide=Ra + dp,
-        fide_note=NOTIONAL.format(share=round(share * 100), dp=dp) if perfect else None,
+        fide_note=PerformanceNote.NOTIONAL if perfect else None,
         exact=None if perfect else exact_performance(played),
-        exact_note=NO_EXACT.format(share=round(share * 100)) if perfect else None,
+        exact_note=PerformanceNote.NO_EXACT if perfect else None,
     )
 
 
-def count(results: Iterable[Result]) -> Record:
+def count(results: Iterable[PlayedGame]) -> Record:
     """Return how many games were won, drawn and lost."""
     scores = [result.score for result in results]
-    return Record(scores.count(1.0), scores.count(0.5), scores.count(0.0))
+    wins, draws, losses = scores.count(1.0), scores.count(0.5), scores.count(0.0)
+    return Record(wins, draws, losses, len(scores), wins + draws / 2)
 
 
-def hundredths(p: float) -> float:
-    """Return p as table 8.1.1 is read: to the nearest hundredth, halves away from .50."""
-    higher = math.floor(round(max(p, 1 - p) * 100, 9) + 0.5)
-    return (higher if p >= 0.5 else 100 - higher) / 100
-
-
-def exact_performance(results: tuple[Result, ...]) -> float:
+def exact_performance(results: tuple[PlayedGame, ...]) -> float:
     """Return the rating that expects the points scored, within 1e-9, by halving the interval it lies in.
 
     The results must be neither all won nor all lost. Against opponents who all had the same rating R_j it is
@@ -112,7 +108,7 @@ def exact_performance(results: tuple[Result, ...]) -> float:
     return (low + high) / 2
 
 
-def surplus(R: float, results: tuple[Result, ...]) -> float:
+def surplus(R: float, results: tuple[PlayedGame, ...]) -> float:
     """Return by how much a rating expects more than was scored; the sign is right however small it is.
 
     Against weaker opponents the expected score is 1 less what they expect: far away that keeps the digits

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from petard_worker.ratings import fide
 from petard_worker.ratings.calculator.accepted import check_count
+from petard_worker.ratings.calculator.curve import WIDEST
 from petard_worker.ratings.calculator.expected import logistic
 
-WIDEST = 800
 STEP = 50
 
 

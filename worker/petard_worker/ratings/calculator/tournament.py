@@ -1,9 +1,10 @@
 """What the games of a tournament, or of several, do to a rating.
 
 plain: the rating moves after every game by R + K (S - E), and the next game is expected, and K found, from
-the rating it has moved to. fide: rating and K hold for a whole period; the changes of its games, by the
-difference that counts (8.3.1) and table 8.1.2, are added up, K times games is at most 700 (8.3.3), and the
-sum is rounded to whole points, halves away from zero (8.3.4); the next period starts from the rounded rating.
+the rating it has moved to. fide, for standard games: rating and K hold for a whole period; the changes of its
+games, by the difference that counts (8.3.1) and table 8.1.2, are added up, K times games is at most 700
+(8.3.3), and the sum is rounded to whole points, halves away from zero (8.3.4); the next period starts from
+the rounded rating, also where that is below 1400 and FIDE would call the player unrated (7.2.1).
 """
 
 import math
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from petard_worker.ratings import fide
 from petard_worker.ratings.calculator.accepted import (
     CalculatorInputError,
-    Result,
+    PlayedGame,
     check_rating,
     check_results,
     shortened,
@@ -22,14 +23,14 @@ from petard_worker.ratings.calculator.accepted import (
 from petard_worker.ratings.calculator.change import plain_move
 from petard_worker.ratings.calculator.expected import counted_score
 from petard_worker.ratings.calculator.performance import Performance, Record, count, performance
-from petard_worker.ratings.calculator.which_k import KChoice, check_choice, k_for
+from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, k_for
 from petard_worker.ratings.k_factors import KFactor
 
 
 class PeriodGame(NamedTuple):
     """A game and the period it is rated in; games of one period follow each other."""
 
-    result: Result
+    result: PlayedGame
     period: str = ""
 
 
@@ -61,6 +62,8 @@ class PeriodLine(NamedTuple):
     rounded: int
     """The change that counts."""
     end: float
+    below_floor: bool
+    """Whether FIDE calls a player of the new rating unrated: 7.2.1."""
 
 
 class Tournament(NamedTuple):
@@ -75,13 +78,10 @@ class Tournament(NamedTuple):
     """Empty where ratings move game by game."""
     record: Record
     performance: Performance
-    assumed: str | None
+    assumed: Assumption | None
     """What had to be assumed to find K, if anything had to be."""
-
-    @property
-    def ratings(self) -> tuple[float, ...]:
-        """Return the ratings from the start to after the last game."""
-        return (self.start, *(line.after for line in self.games))
+    ratings: tuple[float, ...]
+    """From the start to after the last game."""
 
 
 def plain_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) -> Tournament:
@@ -113,12 +113,16 @@ def fide_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) 
         lines += period
         change = k.k * math.fsum(line.score - line.expected for line in period)
         counted = fide.rounded(change)
-        periods.append(PeriodLine(label, len(results), R, k, change, counted, R + counted))
-        R += counted
+        end = R + counted
+        below_floor = end < fide.RATING_FLOOR
+        periods.append(PeriodLine(label, len(results), R, k, change, counted, end, below_floor))
+        R = end
     return summary(start, R, lines, tuple(periods), choice)
 
 
-def rate_period(label: str, R: float, k: KFactor, results: Sequence[Result], before: int) -> list[GameLine]:
+def rate_period(
+    label: str, R: float, k: KFactor, results: Sequence[PlayedGame], before: int
+) -> list[GameLine]:
     """Return the games of one period; `before` games were played in earlier ones."""
     lines: list[GameLine] = []
     gains: list[float] = []
@@ -152,7 +156,7 @@ def summary(
     start: float, final: float, lines: Sequence[GameLine], periods: tuple[PeriodLine, ...], choice: KChoice
 ) -> Tournament:
     """Return everything that follows from the games."""
-    results = [Result(line.opponent, line.score) for line in lines]
+    results = [PlayedGame(line.opponent, line.score) for line in lines]
     return Tournament(
         start,
         final,
@@ -162,4 +166,5 @@ def summary(
         count(results),
         performance(results),
         choice.assumed,
+        (start, *(line.after for line in lines)),
     )

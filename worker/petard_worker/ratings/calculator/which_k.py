@@ -1,8 +1,8 @@
 """Which K counts for a player, and why."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
-from petard_worker.ratings import fide
 from petard_worker.ratings.calculator.accepted import (
     MOST_GAMES,
     OLDEST,
@@ -14,7 +14,7 @@ from petard_worker.ratings.calculator.accepted import (
     read_number,
     shortened,
 )
-from petard_worker.ratings.k_factors import K_RULES, KFactor, Results
+from petard_worker.ratings.k_factors import K_RULES, KFactor, KReason, Results, limited
 from petard_worker.ratings.parameters import PLAIN_NUMBER
 from petard_worker.ratings.system import PlayerState
 
@@ -22,7 +22,13 @@ RULES = ("auto", "fide", "calculator")
 """Rules by name; auto is fide."""
 ONE_GAME = Results(1, 0.0, 0.0)
 GAMES_ASSUMED = 30
-ASSUMED = f"number of games not given: {GAMES_ASSUMED} or more assumed"
+
+
+class Assumption(StrEnum):
+    """What had to be assumed to find K."""
+
+    GAMES = "games"
+    """That GAMES_ASSUMED or more had been rated."""
 
 
 class KChoice(NamedTuple):
@@ -39,10 +45,10 @@ class KChoice(NamedTuple):
     """The highest rating before; None: the rating as it is."""
 
     @property
-    def assumed(self) -> str | None:
+    def assumed(self) -> Assumption | None:
         """Return what had to be assumed to find K, if anything had to be."""
         by_games = self.given is None and self.rule != "calculator"
-        return ASSUMED if by_games and self.games is None else None
+        return Assumption.GAMES if by_games and self.games is None else None
 
 
 def read_k(
@@ -81,23 +87,14 @@ def k_for(choice: KChoice, rating: float, together: int = 1, since: int = 0) -> 
 
     together: how many games are rated together; since: how many were rated since the choice was made.
     """
-    return within_limit(unlimited_k(choice, rating, since), together)
+    return limited(unlimited_k(choice, rating, since), together)
 
 
 def unlimited_k(choice: KChoice, rating: float, since: int) -> KFactor:
     """Return K for a single game."""
     if choice.given is not None:
-        return KFactor(choice.given, f"K {choice.given:g}: as given")
+        return KFactor(choice.given, KReason.GIVEN)
     games = GAMES_ASSUMED if choice.games is None else choice.games
     player = PlayerState(rating, 0.0, games=games + since, peak=choice.peak, age=choice.age)
     rule = "fide" if choice.rule == "auto" else choice.rule
     return K_RULES[rule](player, ONE_GAME)
-
-
-def within_limit(factor: KFactor, together: int) -> KFactor:
-    """Return K within FIDE's limit for many games at once, whatever rule it comes from."""
-    limited = fide.limited_k(factor.k, together)
-    if limited == factor.k:
-        return factor
-    why = f"{together} games in one period, and K times games is at most 700 (FIDE B.02, 8.3.3)"
-    return KFactor(limited, f"K {limited:g} instead of {factor.k:g}: {why}")

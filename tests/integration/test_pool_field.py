@@ -1,0 +1,85 @@
+"""Who of a pool plays a tournament, asked as a console would: with a connection, without a command."""
+
+from collections.abc import Sequence
+
+import psycopg
+import pytest
+
+from integration.arena import make_pool
+from integration.test_pool_stats import NOW, list_player, pool_in
+from petard_worker.pool_field import TooFewListedError, UnknownPlayerError, named_in_pool, top_of_pool
+from petard_worker.postgres.connect import Connection
+from petard_worker.ratings.calculator import (
+    CalculatorInputError,
+    Entrant,
+    Forecast,
+    Setting,
+    simulate_round_robin,
+)
+
+TENFOLD = {"display_high": 30_000.0}
+
+
+def play(entrants: Sequence[Entrant]) -> Forecast:
+    """A tournament in which whoever is first past 0.5 wins: chance has no say."""
+    return simulate_round_robin(entrants, Setting(1, 0), lambda: 0.5, lambda _: None)
+
+
+def test_top_is_the_first_of_the_board(connection: Connection, owner: psycopg.Connection) -> None:
+    make_pool(connection)
+    for player, rating in (("low", 1400), ("high", 1600), ("middle", 1500)):
+        list_player(owner, player, rating)
+
+    field = top_of_pool(connection, pool_in(connection), 2, NOW)
+
+    assert field.players == [Entrant("high", 1600), Entrant("middle", 1500)]
+
+
+def test_board_of_one_player_makes_no_field(connection: Connection, owner: psycopg.Connection) -> None:
+    make_pool(connection)
+    list_player(owner, "alone", 1500)
+
+    with pytest.raises(TooFewListedError, match="needs 2 players, but 1 are on the board of 'p'"):
+        top_of_pool(connection, pool_in(connection), 16, NOW)
+
+
+def test_ratings_that_are_typed_are_those_that_the_pool_shows(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, **TENFOLD)
+    list_player(owner, "a:1", 1400)
+
+    field = named_in_pool(connection, pool_in(connection), ["a:1", "guest: 17000"])
+
+    assert field.players == [Entrant("a:1", 1400), Entrant("guest", 1700)]
+
+
+def test_player_whom_nobody_knows_is_named(connection: Connection) -> None:
+    make_pool(connection)
+
+    with pytest.raises(UnknownPlayerError, match="the pool 'p' knows no player 'zoe'"):
+        named_in_pool(connection, pool_in(connection), ["zoe"])
+
+
+def test_tournament_is_played_in_points_of_elo_and_told_in_those_of_the_pool(connection: Connection) -> None:
+    make_pool(connection, system="elo", parameters={"scale": 800})
+    field = named_in_pool(connection, pool_in(connection), ["a:1000", "b:1600"])
+    seen: list[Entrant] = []
+
+    def watched(entrants: list[Entrant]) -> Forecast:
+        seen.extend(entrants)
+        return play(entrants)
+
+    found = field.forecast(watched)
+
+    # On a scale of 800 a point is worth half a point of Elo, whose scale is 400.
+    assert (field.elo_point, seen) == (2, [Entrant("a", 500), Entrant("b", 800)])
+    assert [(line.name, line.rating) for line in found.players] == [("b", 1600), ("a", 1000)]
+
+
+def test_name_that_is_there_twice_makes_no_tournament(connection: Connection) -> None:
+    make_pool(connection)
+    field = named_in_pool(connection, pool_in(connection), ["a:1500", "a:1600"])
+
+    with pytest.raises(CalculatorInputError, match="player 'a' is there twice: names must differ"):
+        field.forecast(play)
