@@ -439,3 +439,42 @@ def test_a_terminal_of_ascii_costs_nobody_their_name(petard, connection, client,
     assert (table.returncode, json_.returncode) == (0, 0), table.stderr + json_.stderr
     assert "Zo\\xeb" in table.stdout
     assert [line["player"] for line in json.loads(json_.stdout)] == ["Zo\u00eb", "\u7f8e\u54b2"]
+
+
+def run_in_shell(petard, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell in which `petard` is ours."""
+    program = shlex.join(petard.command())
+    return subprocess.run(
+        ["sh", "-c", line.replace("petard", program)],
+        env=petard.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_closed_standard_streams_cost_no_traceback(petard) -> None:
+    without_input = run_in_shell(petard, "petard rate <&-")
+    without_errors = run_in_shell(petard, "petard rate --example 2>&-")
+    without_output = run_in_shell(petard, "petard rate --example >&-")
+
+    assert without_input.returncode == 2
+    assert without_input.stderr.startswith("petard: ")
+    assert (without_errors.returncode, json.loads(without_errors.stdout)["system"]) == (0, "glicko")
+    assert without_output.returncode == 1
+    assert "standard output is closed" in without_output.stderr
+    assert "Traceback" not in without_input.stderr + without_output.stderr
+
+
+def test_a_name_in_a_table_is_no_markup(petard, connection, client, keys) -> None:
+    make_pool(connection)
+    names = ["a:heart:b", "[bold]c[/bold]", "d\\", "[red"]
+    apply_all(connection, client, keys, [finished(1, *names[:2]), finished(2, *names[2:])])
+
+    shown = petard.run("leaderboard", "p")
+    created = petard.run("pool", "create", "p2", "--setting", "a:heart:b=1")
+
+    for name in names:
+        assert f" {name} " in shown.stdout
+    assert ":heart:" in created.stderr

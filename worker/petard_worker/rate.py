@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, cast
 
 from petard_worker.fold import best_rank
+from petard_worker.periods import OpenPeriod, Period, rate_in_period
 from petard_worker.rate_request import (
     BadRequestError,
     GivenGame,
@@ -19,6 +20,7 @@ from petard_worker.rate_request import (
     place,
     shorten_name,
 )
+from petard_worker.ratings.exact_sums import totals
 from petard_worker.ratings.parameters import BadParameterError, ParameterValue, build
 from petard_worker.ratings.pool_rules import SYSTEMS, pool_rules
 from petard_worker.ratings.system import (
@@ -29,10 +31,10 @@ from petard_worker.ratings.system import (
     PlayerState,
     Rated,
     RatingSystem,
-    Terms,
-    sum_terms,
 )
 
+THE_PERIOD = Period(0, 1)
+"""Which one it is does not matter: there is no other."""
 LEAST_RD = 0.001
 """Systems that use deviations divide by them."""
 
@@ -131,7 +133,7 @@ def rate_in_order(system: RatingSystem, states: States, games: Sequence[GivenGam
             rated = check_finite(system.rate(as_game(players, given, given.days)))
         changes.append(
             [
-                RatedChange(name, players[name], moved(counted, result), result)
+                RatedChange(name, players[name], moved(system, counted, result), result)
                 for (name, counted), result in zip(counted_in(players, given), rated, strict=True)
             ]
         )
@@ -142,25 +144,25 @@ def rate_in_order(system: RatingSystem, states: States, games: Sequence[GivenGam
 def rate_together(system: PeriodSystem, states: States, games: Sequence[GivenGame]) -> RatedTogether:
     """Return the players after a period, all its games rated from the states at its start."""
     days = {name: since for given in games for name, since in given.days.items()}
+    start = {name: aged(states, name, days) for name in states}
     counted = dict(states)
-    terms: dict[str, list[Terms]] = {}
+    running: dict[str, OpenPeriod] = {}
     scores: list[list[Scores]] = []
     for number, given in enumerate(games):
+        scores.append([])
         with refusing(system, f"games[{number}]"):
             results = system.results(as_game(states, given, days))
-            alone = [
-                Scores(name, *scores_of(system, aged(states, name, days), of_game))
-                for name, of_game in zip(given.players(), results, strict=True)
-            ]
-        scores.append(alone)
-        for name, of_game in zip(given.players(), results, strict=True):
-            terms.setdefault(name, []).extend(of_game)
+            for name, of_game in zip(given.players(), results, strict=True):
+                rated, running[name] = rate_in_period(
+                    system, THE_PERIOD, running.get(name), start[name], of_game
+                )
+                check_finite([rated])
+                scores[-1].append(Scores(name, rated.expected, rated.actual))
         counted.update(counted_in(counted, given))
     changes = []
-    for name, of_period in terms.items():
-        with refusing(system, place("players", name)):
-            (result,) = check_finite([system.rate_period(aged(states, name, days), sum_terms(of_period))])
-        changes.append(RatedChange(name, states[name], moved(counted[name], result), result))
+    for name, period in running.items():
+        result = system.rate_period(start[name], totals(period.sums))
+        changes.append(RatedChange(name, states[name], moved(system, counted[name], result), result))
     after = {change.player: change.after for change in changes}
     return RatedTogether(system, states | after, changes, scores)
 
@@ -185,12 +187,6 @@ def aged(states: Mapping[str, PlayerState], name: str, days: Mapping[str, float]
     return states[name]._replace(days=days.get(name, 0.0))
 
 
-def scores_of(system: PeriodSystem, start: PlayerState, of_game: Sequence[Terms]) -> tuple[float, float]:
-    """Return what a player was expected to score in one game of a period, and scored."""
-    (alone,) = check_finite([system.rate_period(start, sum_terms(of_game))])
-    return alone.expected, alone.actual
-
-
 def counted_in(states: Mapping[str, PlayerState], given: GivenGame) -> list[tuple[str, PlayerState]]:
     """Return everybody in the game with it counted: best alone is a win, best shared a draw, as in pools."""
     best, shared = best_rank([side.rank for side in given.sides])
@@ -209,9 +205,11 @@ def counted_in(states: Mapping[str, PlayerState], given: GivenGame) -> list[tupl
     ]
 
 
-def moved(counted: PlayerState, result: Rated) -> PlayerState:
-    """Return a player whose games have been counted with the new rating."""
-    peak = result.rating if counted.peak is None else max(counted.peak, result.rating)
+def moved(system: RatingSystem, counted: PlayerState, result: Rated) -> PlayerState:
+    """Return a player whose games have been counted with the new rating; a provisional one is no peak."""
+    peak = result.rating
+    if counted.peak is not None and counted.games > system.provisional_games:
+        peak = max(counted.peak, peak)
     return counted._replace(rating=result.rating, rd=result.rd, volatility=result.volatility, peak=peak)
 
 

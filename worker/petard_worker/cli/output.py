@@ -11,7 +11,6 @@ from typing import Annotated, Protocol
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -52,9 +51,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         numeric = all(isinstance(row[index], (int, float)) for row in listed if row[index] is not None)
         table.add_column(column, justify="right" if numeric and listed else "left")
     for row in listed:
-        table.add_row(*(escape(cell(value)) for value in row))
+        table.add_row(*(cell(value) for value in row))
     width = None if sys.stdout.isatty() else 200
-    Console(highlight=False, width=width).print(table)
+    # A name is a name: [bold] and :heart: are no markup in it.
+    Console(highlight=False, markup=False, emoji=False, width=width).print(table)
 
 
 def cell(value: object) -> str:
@@ -72,7 +72,8 @@ def cell(value: object) -> str:
 
 def talk(message: str) -> None:
     """Say something to people; never part of the result."""
-    talk_console.print(escape(message), soft_wrap=True)  # one message is one line, also in a log
+    # One message is one line, also in a log.
+    talk_console.print(message, soft_wrap=True, markup=False, emoji=False)
 
 
 class ProgressBar(Protocol):

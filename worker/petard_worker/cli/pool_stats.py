@@ -110,7 +110,9 @@ def print_fluctuation(pool: Pool, rule: Established, found: Fluctuation) -> None
 def rule_in_words(pool: Pool, rule: Established) -> str:
     """Return who is established."""
     parts = (
-        [] if rule.highest_rd is None else [f"RD ≤ {plain_number(displayed_width(pool, rule.highest_rd))}"]
+        []
+        if rule.highest_rd is None
+        else [f"RD ≤ {plain_number(abs(displayed_width(pool, rule.highest_rd)))}"]
     )
     if rule.fewest_games:
         parts.append(f"{rule.fewest_games} games or more")

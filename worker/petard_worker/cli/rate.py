@@ -25,7 +25,9 @@ def rate(
 
     The request names the system and its parameters, the players and where they stand, and the games: rated
     one after the other, or all as one period if `simultaneous` is true. Who is left out of the players has
-    played nothing. To begin with: petard rate --example | petard rate --table
+    played nothing. The `players` of an answer are the `players` of the next request.
+
+    To begin with: petard rate --example | petard rate --table
     """
     if table and json:
         raise CommandFailed("--table and --json: one or the other", USAGE)
