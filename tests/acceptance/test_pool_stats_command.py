@@ -80,7 +80,7 @@ def test_people_see_tables_with_bars_and_words(run, season):
     assert "RD ≤ 110" in shown.stdout
     assert "stayed within ±150" in shown.stdout
     assert "█" in shown.stdout
-    assert "steady: no more than 10 a year" in shown.stdout
+    assert "steady: no more than 10)" in shown.stdout
     assert "provisional" in shown.stdout
 
 
@@ -92,7 +92,7 @@ def test_people_see_the_display_range_and_programs_rating_points(run, season):
 
     assert "stayed within ±1500 " in shown
     assert "RD ≤ 1100" in shown
-    assert "no more than 100 a year" in shown
+    assert "no more than 100)" in shown
     assert found["fluctuation"]["width"] == 150
     highest = found["distribution"]["summary"]["highest"]
     assert highest < 3000

@@ -396,9 +396,13 @@ def test_drift_over_the_window_begins_with_it(played: Connection) -> None:
 
 def test_rising_established_players_are_inflation(connection: Connection, owner: psycopg.Connection) -> None:
     make_pool(connection)
-    levels = [Step("a", 73.05 * number, 1500 + 20 * number, 60) for number in range(6)]
+    levels = [
+        Step(f"player-{player}", 73.05 * number, 1500 + 20 * number, 60)
+        for number in range(6)
+        for player in range(20)
+    ]
     write_history(owner, levels)
-    owner.execute("UPDATE petard.pool SET seq = 6, newest = %s", [on(365.25)])
+    owner.execute("UPDATE petard.pool SET seq = 120, newest = %s", [on(365.25)])
 
     found = looked_at(connection, StatsQuestion(points=6))
 

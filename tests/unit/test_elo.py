@@ -57,6 +57,11 @@ def rated_player(R: float, games: int = 50, **more: Any) -> PlayerState:
     return PlayerState(R, 0.0, games=games, **more)
 
 
+def points_of(W: float) -> tuple[float, float]:
+    """Points that go with the score of the first side."""
+    return (20 + 14 * W, 34 - 14 * W)
+
+
 def duel(a: PlayerState, b: PlayerState, W: float = 1) -> Game:
     """The game of a against b; W is the score of a."""
     return match([a], [b], W)
@@ -313,7 +318,7 @@ def test_game_has_the_bits_of_a_period_of_one_game(
     a: list[PlayerState], b: list[PlayerState], W: float, options: dict[str, Any], home: bool
 ) -> None:
     system = Elo(**options)
-    game = match(a, b, W, (3.0, 1.0), (home, False))
+    game = match(a, b, W, points_of(W), (home, False))
 
     rated = system.rate(game)
 
@@ -648,7 +653,7 @@ def test_exponent_is_bounded_at_both_ends() -> None:
 def test_whatever_is_played_stays_within_the_limits(
     a: list[PlayerState], b: list[PlayerState], W: float, options: dict[str, Any]
 ) -> None:
-    rated = Elo(**options).rate(match(a, b, W, (30.0, 3.0)))
+    rated = Elo(**options).rate(match(a, b, W, points_of(W)))
 
     assert len(rated) == len(a) + len(b)
     assert all(0 <= player.rating <= 4000 and player.rd == 0 for player in rated)
@@ -693,8 +698,8 @@ def test_sides_in_the_other_order_have_the_same_bits(
 ) -> None:
     system = Elo(**options)
 
-    forth = system.rate(match(a, b, W, (3.0, 1.0), (True, False)))
-    back = system.rate(match(b, a, 1 - W, (1.0, 3.0), (False, True)))
+    forth = system.rate(match(a, b, W, points_of(W), (True, False)))
+    back = system.rate(match(b, a, 1 - W, points_of(1 - W), (False, True)))
 
     assert exactly(forth) == exactly([*back[len(b) :], *back[: len(b)]])
 

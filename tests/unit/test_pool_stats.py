@@ -209,6 +209,11 @@ def test_too_little_has_no_trend(means):
     assert yearly(*means) == Trend(None, None)
 
 
+@pytest.mark.parametrize(("players", "verdict"), [(19, None), (20, Verdict.INFLATION)])
+def test_the_mean_of_a_few_is_no_drift_of_the_pool(players, verdict):
+    assert yearly((0.0, players, 1500.0), (1.0, players, 1600.0)) == Trend(pytest.approx(100), verdict)
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [(10.0, "steady"), (-10.0, "steady"), (0.0, "steady"), (10.1, "inflation"), (-10.1, "deflation")],

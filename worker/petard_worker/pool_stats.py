@@ -46,6 +46,8 @@ USUAL_WIDTH = 150.0
 NARROWEST = 0.001
 SHORTEST_DRIFT = timedelta(days=30)
 """Over less time a change per year would be mostly noise, multiplied."""
+FEWEST_PLAYERS = 20
+"""The mean of fewer is moved by anybody: what it does is no drift of the pool."""
 USUAL_GAMES = 20
 """How many games make a player established where the system knows no deviation."""
 YEAR = timedelta(days=365.25)
@@ -100,7 +102,7 @@ class Trend:
     change_per_year: float | None
     """None where there are fewer than two points, or less than 30 days between the first and the last."""
     verdict: Verdict | None
-    """None where there is no change per year."""
+    """None where there is no change per year, or fewer than 20 players at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +247,7 @@ def trend_of(means: Sequence[tuple[datetime, int, float | None]], steady: float)
     if len(known) < 2 or known[-1][0] - known[0][0] < SHORTEST_DRIFT:
         return Trend(None, None)
     slope = slope_of([((time - known[0][0]) / YEAR, mean, players) for time, players, mean in known])
-    return Trend(slope, verdict_on(slope, steady))
+    return Trend(slope, verdict_on(slope, steady) if known[-1][1] >= FEWEST_PLAYERS else None)
 
 
 def slope_of(points: Sequence[tuple[float, float, float]]) -> float:

@@ -13,7 +13,7 @@ from petard_worker.cli.reads import read_time
 from petard_worker.cli.servers import reading, require_pool
 from petard_worker.display import displayed, displayed_width
 from petard_worker.distribution import Bin, Distribution
-from petard_worker.pool_stats import Drift, Fluctuation, PoolStats, Trend, ask, find_stats
+from petard_worker.pool_stats import FEWEST_PLAYERS, Drift, Fluctuation, PoolStats, Trend, ask, find_stats
 from petard_worker.postgres.pool_stats import Established
 from petard_worker.postgres.pools import Pool
 
@@ -112,7 +112,7 @@ def rule_in_words(pool: Pool, rule: Established) -> str:
     parts = (
         []
         if rule.highest_rd is None
-        else [f"RD ≤ {plain_number(abs(displayed_width(pool, rule.highest_rd)))}"]
+        else [f"RD ≤ {abs(displayed_width(pool, rule.highest_rd)):.4g}"]
     )
     if rule.fewest_games:
         parts.append(f"{rule.fewest_games} games or more")
@@ -138,9 +138,9 @@ def print_drift(pool: Pool, found: Drift) -> None:
         print_table(("drift", ""), [("nobody had played by then", "")])
         return
     print_table(columns, rows)
-    steady = plain_number(abs(displayed_width(pool, found.steady_per_year)))
+    steady = f"{abs(displayed_width(pool, found.steady_per_year)):.4g}"
     print_table(
-        ("mean of", "a year", f"(steady: no more than {steady} a year)"),
+        ("mean rating of", "change a year", f"(steady: no more than {steady})"),
         [trend_row(pool, "all players", found.players), trend_row(pool, "established", found.established)],
     )
 
@@ -149,7 +149,8 @@ def trend_row(pool: Pool, who: str, trend: Trend) -> tuple[str, str, str]:
     """Return a line that says how a mean moves."""
     if trend.change_per_year is None:
         return who, "-", "too short to say: it takes two points with players, 30 days apart"
-    return who, f"{displayed_width(pool, trend.change_per_year):+.1f}", trend.verdict or ""
+    verdict = trend.verdict or f"fewer than {FEWEST_PLAYERS} players: no drift of the pool, whatever it is"
+    return who, f"{displayed_width(pool, trend.change_per_year):+.1f}", verdict
 
 
 def print_distribution(pool: Pool, found: Distribution) -> None:
