@@ -184,18 +184,20 @@ class Batch:
             return
         period = self.period_of(event)
         verdict = self.judge(event, period)
-        if verdict.ignored is None:
+        if period is not None and verdict.ignored is None:
             self.open_period(period)
         self.accept(event, key, arrival.raw.decode(), verdict)
 
     def period_of(self, event: GameEvent) -> Period | None:
         """Return the period that the event counts in: never one that is closed."""
+        if not self.rules.period:
+            return None
         period = period_at(event.time, self.rules.period, self.version)
         return period if period is None or self.period is None else max(period, self.period)
 
-    def open_period(self, period: Period | None) -> None:
+    def open_period(self, period: Period) -> None:
         """Let the pool's games count in this period from now on; one that was open is closed by an entry."""
-        if period is not None and self.period is not None and period > self.period:
+        if self.period is not None and period > self.period:
             self.seq += 1
             closed = period_closed(self.pool, self.seq, self.period, period)
             self.entries.append(Entry(self.seq, closed, closed.to_json().decode(), Verdict(None), late=False))

@@ -4,8 +4,9 @@
 at a clock and never remembers anything: the caller carries the records from one event to the next.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import NamedTuple, cast
 
 from petard_schema import (
@@ -124,7 +125,7 @@ def finish(rules: PoolRules, records: Records, event: GameFinished, when: When) 
         event.data.decided_by,
         event.data.knockout,
     )
-    rated = iter(rate(rules, records, [side.players for side in sides], game, when))
+    rated = rate(rules, records, (side.players for side in sides), game, when)
     best, shared = best_rank([side.rank for side in sides])
     return [
         played(rules, player, records[player], next(rated), when, best=side.rank == best, shared=shared)
@@ -150,7 +151,7 @@ def left(rules: PoolRules, player: str, before: PlayerRecord, when: When) -> Pla
     phantom = GameSide((rules.system.lowest(),), 1)
     loser = GameSide((state_at(rules, before, when),), 2)
     game = Game((loser, phantom), decided_by="forfeit")
-    result, period = rate(rules, {player: before}, [[player]], game, when)[0]
+    result, period = next(rate(rules, {player: before}, [[player]], game, when))
     after = counted._replace(
         rating=result.rating,
         rd=result.rd,
@@ -234,20 +235,20 @@ def explained(
 
 def rate(
     rules: PoolRules, records: Records, sides: Iterable[Sequence[str]], game: Game, when: When
-) -> Sequence[Outcome]:
+) -> Iterator[Outcome]:
     """Return what the game makes of the players of its first sides, whose names are given."""
     if when.period is None:
-        return [(rated, None) for rated in rules.system.rate(game)]
+        return zip(rules.system.rate(game), repeat(None))
     system = cast("PeriodSystem", rules.system)
     players = (
         (records[name], state)
         for names, side in zip(sides, game.sides, strict=False)
         for name, state in zip(names, side.players, strict=True)
     )
-    return [
+    return (
         rate_in_period(system, when.period, record.period, state, results)
         for (record, state), results in zip(players, system.results(game), strict=False)
-    ]
+    )
 
 
 def played_side(
@@ -261,7 +262,7 @@ def played_side(
 def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
     """Return the player as the rating system sees them: at the time of the game, or as its period began.
 
-    A late event lets nothing age, and is of no new season.
+    A late event lets nothing age, and is of no new season; with periods it is one of the open period.
     """
     if when.period is not None and record.period is not None and record.period.period == when.period:
         return record.period.start
@@ -289,7 +290,8 @@ def elapsed(rules: PoolRules, record: PlayerRecord, when: When) -> tuple[float, 
     if when.time <= last:
         return 0.0, False
     days = (when.time - last).total_seconds() / SECONDS_PER_DAY
-    return days, has_started(when.time, last, rules.season_month)
+    month = rules.system.season_month
+    return days, month > 0 and has_started(when.time, last, month)
 
 
 def elapsed_periods(
