@@ -238,8 +238,12 @@ def test_sources_are_cited_in_both_styles(elo):
     assert_good(one, "Glickman, Mark E.", "1999")
     assert len(one.stdout.splitlines()) == 1
     assert re.fullmatch(
-        r"Petard \(Version \d+\.\d+\S*\) \[Computer software\]\. \(n\.d\.\)\.", petard[0]["text"]
+        r"The Petard authors\. \(2026\)\. Petard \(Version \d+\.\d+\S*\) \[Computer software\]\.",
+        petard[0]["text"],
     )
+    assert [line.split()[0] for line in apa.stdout.splitlines()] == [
+        *("Elo,", "Glickman,", "Glickman,", "International", "The", "Weng,")
+    ]
 
 
 FIELD = ("--player", "Ann:1900", "--player", "Bob:1800", "--player", "Cem:1750", "--runs", "500")
@@ -287,9 +291,10 @@ WRONG = [
     (("change", "1500", "1500", "win", "--opponent-k", "0"), "K is 0"),
     (("performance",), "--csv"),
     (("performance", "1800"), "OPPONENT:RESULT"),
-    (("performance", "1800:win", "--csv", "-"), "--csv"),
+    (("performance", "1800:win", "--csv", "-"), "not both"),
     (("performance", "--csv", "-"), "no games"),
     (("tournament", "1500"), "--game"),
+    (("tournament", "1500", "--game", "1500:win", "--csv", "-"), "not both"),
     (("tournament", "1500", "--game", "x:win"), "'x'"),
     (("tournament", "x", "--game", "1500:win"), "starting rating is 'x'"),
     (("tournament", "1500", "--game", "1500:win", "--mode", "uscf"), "plain, fide"),
@@ -301,7 +306,8 @@ WRONG = [
     (("table", "--svg", "-", "--json"), "--svg - and --json"),
     (("cite", "chicago"), "apa or mla"),
     (("cite", "apa", "uscf"), "elo, fide, glicko, glicko2, weng_lin, petard"),
-    (("simulate-field",), "number of players is 0"),
+    (("simulate-field",), "--player NAME:RATING"),
+    (("simulate-field", "--csv", "-"), "number of players is 0"),
     (("simulate-field", "--player", "Ann"), "NAME:RATING"),
     (("simulate-field", *FIELD, "--player", "Ann:1"), "'Ann' is there twice"),
     (("simulate-field", *FIELD, "--format", "knockout"), "single, double, swiss"),
@@ -330,10 +336,15 @@ def test_what_cannot_be_calculated_with_is_a_usage_error_that_names_it(elo):
     ("content", "words"),
     [
         (b"1800,win\n1700,lost\n", ("line 2", "'lost'", "win, draw or loss")),
-        (b"opponent,result\n1800\n", ("line 2", "'1800'", "opponent,result")),
-        (b"1800;win\n", ("line 1", "'1800;win'")),
+        (b"opponent,result\n1800\n", ("line 2", "'1800' has nothing for result")),
+        (b"1800;win\n1700;lost\n", ("line 2", "'lost'")),
+        (b"1,800;win\n", ("line 1", "'1,800' could be 1800 or 1.800")),
+        (b"opponent;result\n1800;1\n1700;1;5;9\n", ("line 3", "'1700;1;5;9' has 4 cells")),
         (b'"1800,win\n', ("line 1", "CSV")),
-        (b"1800,win\n\xff\xfe,win\n", ("UTF-8",)),
+        (b"1800,win\n\xff\xfe,win\n", ("line 2", "UTF-8", "xff")),
+        ("opponent;result;period\n1800;win;März\n".encode("cp1252"), ("line 2", "UTF-8", "Excel", "xe4rz")),
+        ("1800;win\n".encode("utf-16-le"), ("UTF-8", "Excel")),
+        (b"\xff\xfe1", ("UTF-16",)),
         (b"", ("no games",)),
     ],
 )
@@ -344,6 +355,90 @@ def test_file_that_does_not_parse_is_refused_by_its_line(elo, tmp_path, content,
     ended = elo("tournament", "1500", "--csv", str(file))
 
     assert_refused(ended, *words)
+
+
+SHEETS = {
+    "comma": "opponent,result\n1800,0.5\n1700.5,win\n",
+    "semicolon": "opponent;result\r\n1800;0,5\r\n1700,5;1\r\n",
+    "tab": "Opponent\tResult\n1800\t½\n1700,5\twin\n",
+    "quoted": 'opponent,result\n"1800","0,5"\n"1700.5","1,0"\n',
+    "decimals": "1800;0.50\n1700.5;1.0\n",
+    "no header": "1800;0,5\n1700,5;1\n",
+    "other names": "Score;Round;Elo;Opponent\n0,5;1;1800;Müller, Hans\n1;2;1700,5;\n",
+    "named separator": "sep=;\r\nopponent;result\r\n1800;0,5\r\n1700,5;1\r\n",
+    "empty lines and cells": ";;\n\nopponent;result;\n1800;0,5;\n;;\n1700,5;1;\n",
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("kind", SHEETS)
+def test_file_is_read_as_spreadsheets_write_it(elo, tmp_path, kind, encoding):
+    file = tmp_path / "games.csv"
+    file.write_bytes(SHEETS[kind].encode(encoding))
+
+    found = elo("tournament", "1500", "--csv", str(file), "--json").json
+
+    assert [(game["opponent"], game["score"]) for game in found["games"]] == [(1800, 0.5), (1700.5, 1)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Name;Elo\nMüller, Hans;1900,5\nAnn;1800\n",
+        "elo\tfed\tplayer\n1900,5\tGER\tMüller, Hans\n1800\t\tAnn\n",
+        '"Müller, Hans",1900.5\nAnn,1800\n',
+    ],
+)
+def test_players_are_read_as_spreadsheets_write_them(elo, content):
+    found = elo("simulate-field", "--csv", "-", "--runs", "50", "--json", stdin=content.encode()).json
+
+    assert {player["name"]: player["rating"] for player in found["players"]} == {
+        "Müller, Hans": 1900.5,
+        "Ann": 1800,
+    }
+
+
+def test_lines_of_a_tournament_fit_a_terminal_and_every_reason_of_k_stands_once(elo):
+    games = [word for opponent in range(1500, 1800, 25) for word in ("--game", f"{opponent}:draw")]
+
+    shown = [elo("tournament", "1600", *games, "--mode", mode, "--games", "25") for mode in ("plain", "fide")]
+    one = elo("change", "1600", "1700", "win", "--opponent-k", "auto")
+
+    assert max(len(line.rstrip()) for ended in (*shown, one) for line in ended.stdout.splitlines()) <= 90
+    assert [ended.stdout.count("(FIDE B.02, 8.3.3)") for ended in (*shown, one)] == [2, 1, 1]
+    assert [line.strip() for line in shown[0].stdout.splitlines() if line.startswith("K ")] == [
+        "K 40: fewer than 30 games (FIDE B.02, 8.3.3)",
+        "K 20: 30 games or more, never rated 2400 (FIDE B.02, 8.3.3)",
+    ]
+
+
+def test_empty_line_stands_between_two_tables(elo):
+    heads = {
+        "change": ("1500", "1600", "win", "--opponent-k", "20"),
+        "performance": ("1500:win", "1600:draw"),
+        "tournament": ("1500", "--game", "1500:win", "--mode", "fide"),
+    }
+
+    for command, arguments in heads.items():
+        lines = elo(command, *arguments).stdout.splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith("performance "))
+        assert not lines[at - 1].strip(), (command, lines)
+
+
+def test_source_of_an_estimate_is_wrapped(elo):
+    shown = elo("percentile", "1800")
+
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_help_says_what_a_bye_is_and_how_files_are_read(elo):
+    field = " ".join(elo("simulate-field", "--help").stdout.split())
+    files = [" ".join(elo(command, "--help").stdout.split()) for command in ("tournament", "performance")]
+
+    assert "gets a bye: no game, and a full point" in field
+    assert all(
+        "separated by ; or tab or comma" in text and "decimal comma" in text for text in [field, *files]
+    )
 
 
 def test_file_that_is_not_there_is_named(elo, tmp_path):

@@ -40,14 +40,21 @@ def words_of(document: bytes) -> str:
                 "30 November 2026",
                 "1238.77 1236.80",
                 "+38.77 +36.80",
-                "0.0307 0.08",
-                "2600",
-                "K 40 (as given)",
+                "0.0307 (3.07 %) 0.08 (8.00 %)",
+                "none (infinite) 2600",
+                "K 40 as given",
             ),
         ),
         (
             "fr",
-            ("30 novembre 2026", "1238,77 1236,80", "+38,77 +36,80", "0,0307 0,08", "2600", "K 40 (indiqué)"),
+            (
+                "30 novembre 2026",
+                "1238,77 1236,80",
+                "+38,77 +36,80",
+                "0,0307 (3,07 %) 0,08 (8,00 %)",
+                "2600",
+                "K 40 indiqué",
+            ),
         ),
     ],
 )
@@ -76,7 +83,7 @@ def test_what_is_known_of_the_player_decides_k_and_is_on_the_page(pdf, tmp_path)
     pdf(file, "2250", "2300", "draw", *GAME[3:], *DAY, "--games", "50", "--age", "16", "--lang", "fr")
 
     page = words_of(file.read_bytes())
-    assert "K 40 (jusqu'à la fin de l'année des 18 ans, sous 2300 : FIDE 8.3.3)" in page
+    assert "K 40 jusqu’à la fin de l’année des 18 ans, sous 2300 : FIDE 8.3.3" in page
     assert "Parties classées avant 50 Âge 16" in page
 
 

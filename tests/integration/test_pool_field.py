@@ -72,8 +72,8 @@ def test_tournament_is_played_in_points_of_elo_and_told_in_those_of_the_pool(con
 
     found = field.forecast(watched)
 
-    # On a scale of 800 a point is worth half a point of Elo, whose scale is 400.
-    assert (field.elo_point, seen) == (2, [Entrant("a", 500), Entrant("b", 800)])
+    # On a scale of 800 a point is worth half a point of Elo, whose scale is 400; counted from the best.
+    assert (field.elo_point, seen) == (2, [Entrant("a", -300), Entrant("b", 0)])
     assert [(line.name, line.rating) for line in found.players] == [("b", 1600), ("a", 1000)]
 
 
@@ -83,3 +83,28 @@ def test_name_that_is_there_twice_makes_no_tournament(connection: Connection) ->
 
     with pytest.raises(CalculatorInputError, match="player 'a' is there twice: names must differ"):
         field.forecast(play)
+
+
+def test_only_differences_count_however_small_the_points_of_a_pool_are(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, system="elo", parameters={"scale": 1})
+    list_player(owner, "high", 1600)
+    list_player(owner, "low", 1599)
+    list_player(owner, "last", 0)
+
+    found = top_of_pool(connection, pool_in(connection), 3, NOW).forecast(play)
+
+    assert [(line.name, line.rating) for line in found.players] == [
+        ("high", 1600),
+        ("low", 1599),
+        ("last", 0),
+    ]
+
+
+@pytest.mark.parametrize("typed", ["inf", "-inf", "NaN"])
+def test_rating_that_is_no_number_is_refused_by_its_value(connection: Connection, typed: str) -> None:
+    make_pool(connection)
+
+    with pytest.raises(CalculatorInputError, match=f"the rating of 'guest' is '{typed}'"):
+        named_in_pool(connection, pool_in(connection), [f"guest:{typed}"])

@@ -82,12 +82,12 @@ def test_count_that_is_no_whole_number_is_refused_by_name(text: str) -> None:
         read_count(text, "the number of games")
 
 
-@pytest.mark.parametrize("text", ["win", "W", " 1 ", "1.0"])
+@pytest.mark.parametrize("text", ["win", "W", " 1 ", "1.0", "1,0"])
 def test_win_is_one(text: str) -> None:
     assert read_score(text) == 1
 
 
-@pytest.mark.parametrize("text", ["draw", "d", "0.5", ".5", "1/2", "½", "Draw"])
+@pytest.mark.parametrize("text", ["draw", "d", "0.5", ".5", "1/2", "½", "Draw", "0.50", "0,5", "0,50"])
 def test_draw_is_half(text: str) -> None:
     assert read_score(text) == 0.5
 

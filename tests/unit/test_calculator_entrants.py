@@ -28,6 +28,8 @@ def test_rows_need_no_header_and_may_have_one_in_any_order() -> None:
 
     assert read_entrants(rows("Ann,1850", "", "Bob,1700")) == players
     assert read_entrants(rows("Rating,Name", "1850,Ann", "1700,Bob")) == players
+    assert read_entrants(rows("PLAYER,Fed,Elo", "Ann,GER,1850", "Bob,,1700")) == players
+    assert read_entrants([(1, ["Ann", "1850,0"]), (2, ["Bob", "1700"])], ";") == players
     assert read_entrants([]) == []
 
 
@@ -35,7 +37,7 @@ def test_rows_need_no_header_and_may_have_one_in_any_order() -> None:
     ("lines", "said"),
     [
         (("Ann,1850", "Bob,x"), "line 2: the rating of 'Bob' is 'x'"),
-        (("Ann",), "line 1: 'Ann' has 1 cells, but must be name,rating"),
+        (("Ann",), "line 1: 'Ann' has 1 cell, but must be name,rating"),
         (("Ann,1850,GM",), "line 1: 'Ann,1850,GM' has 3 cells"),
     ],
 )

@@ -17,7 +17,7 @@ from petard_worker.ratings.calculator import (
     simulate_round_robin,
     simulate_swiss,
 )
-from petard_worker.ratings.calculator.field import thresholds
+from petard_worker.ratings.calculator.field import drawn_by_lot, thresholds
 
 CLUB = [Entrant(name, rating) for name, rating in zip("ABCDEFG", range(2000, 1300, -100), strict=True)]
 EQUALS = [Entrant(name, 1500) for name in "ABC"]
@@ -162,6 +162,43 @@ def test_who_sits_out_gets_a_full_point() -> None:
 
     assert next(player for player in found.players if player.name == "C").points == 1.0
     assert math.fsum(player.points for player in found.players) == pytest.approx(2.0)
+
+
+NEARLY_EQUAL = [Entrant(name, 1900 - 80 * at) for at, name in enumerate("ABCDE")] + [
+    Entrant("F", 1500),
+    Entrant("G", 1500),
+]
+
+
+@pytest.mark.parametrize("shift", range(1, 7))
+def test_order_in_which_players_are_named_changes_nothing(shift: int) -> None:
+    named = NEARLY_EQUAL[shift:] + NEARLY_EQUAL[:shift]
+
+    assert swiss(named, 3, Setting(200)) == swiss(NEARLY_EQUAL, 3, Setting(200))
+    assert robin(named, Setting(200)) == robin(NEARLY_EQUAL, Setting(200))
+
+
+def test_lots_give_equals_the_same_chances_of_a_bye() -> None:
+    runs = 4000
+
+    # One round of three equals without draws: who has the bye has 1 point, the others 1/2 each on average.
+    found = swiss(EQUALS, 1, Setting(runs, 0.0))
+
+    for player in found.players:
+        assert player.points == pytest.approx(2 / 3, abs=5 * 0.5 / math.sqrt(runs))
+
+
+def test_lots_are_drawn_evenly() -> None:
+    numbers = (
+        (first + 0.5) / 3 if step == 0 else (second + 0.5) / 2
+        for first in range(3)
+        for second in range(2)
+        for step in range(2)
+    )
+
+    orders = {tuple(drawn_by_lot([0, 1, 2], numbers.__next__)) for _ in range(6)}
+
+    assert len(orders) == 6
 
 
 def test_same_numbers_give_the_same_forecast_and_others_another() -> None:

@@ -38,13 +38,18 @@ def test_empty_rows_are_left_out() -> None:
     [
         (("1800,win", "x,win"), "line 2: opponent is 'x', but must be a number"),
         (("1800,won",), "line 1: result is 'won', but must be win, draw or loss"),
-        (("1800",), "line 1: '1800' has 1 cells, but must be opponent,result"),
-        (("1800;win",), "line 1: '1800;win' has 1 cells"),
+        (("1800",), "line 1: '1800' has 1 cell, but must be opponent,result"),
+        (("1800;win",), "line 1: '1800;win' has 1 cell,"),
         (("1800,win,a,b",), "line 1: '1800,win,a,b' has 4 cells"),
-        (("opponent,result", "1800,win,a"), "line 2: '1800,win,a' has 3 cells"),
-        (("opponent,score", "1800,win"), "line 1: columns are 'opponent,score'"),
+        (("opponent,result", "1800,win,a"), "line 2: '1800,win,a' has 3 cells, but the first row names 2"),
+        (("opponent,points", "1800,win"), "line 1: columns are 'opponent,points', but must be opponent"),
+        (("opponent,rating,elo,result",), "line 1: columns are .*, but only one may be opponent"),
         (("opponent,result,result", "1800,win,win"), "line 1: columns are"),
-        (("name,result", "1800,win"), "line 1: opponent is 'name'"),
+        (("name,result", "1800,win"), "line 1: columns are 'name,result', but must be opponent"),
+        (("Gegner,Ergebnis", "1800,win"), "line 1: opponent is 'Gegner'.*; to name the columns it needs"),
+        (("opponent,result", "1800,0,5"), "line 2: '1800,0,5' has 3 cells"),
+        (("1700,win", "1800,0,5"), "line 2: '1800,0,5' could end with one cell, 0,5, or with two"),
+        (("opponent,result", "1800"), "line 2: '1800' has nothing for result"),
         (("1800,win", "opponent,result"), "line 2: opponent is 'opponent'"),
         (("99999,win",), "line 1: opponent is 99999.0"),
     ],
@@ -52,3 +57,56 @@ def test_empty_rows_are_left_out() -> None:
 def test_row_that_does_not_parse_is_named_by_its_line(lines: tuple[str, ...], said: str) -> None:
     with pytest.raises(CalculatorInputError, match=said):
         read_games(rows(*lines))
+
+
+@pytest.mark.parametrize(
+    "header", ["Opponent,Score", "RATING,Result", "Elo,result", "Date,Elo,Opponent,Title,Score"]
+)
+def test_columns_are_found_by_any_of_their_names(header: str) -> None:
+    row = {"opponent": "1800", "rating": "1800", "elo": "1800", "score": "0.50", "result": "d", "title": ""}
+    names = header.lower().split(",")
+    if "elo" in names:
+        row["opponent"] = "Müller"  # whose rating has a column of its own
+
+    found = read_games(rows(header, ",".join(row.get(name, "1 May") for name in names)))
+
+    assert found == [PeriodGame(PlayedGame(1800, 0.5))]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_comma_is_a_decimal_one_where_it_separates_no_cells(separator: str) -> None:
+    lines = enumerate([["1800,5", "0,5"], ["-50,25", "1,0"]], 1)
+
+    found = read_games(lines, separator)
+
+    assert [game.result for game in found] == [PlayedGame(1800.5, 0.5), PlayedGame(-50.25, 1)]
+
+
+def test_comma_that_may_mean_thousands_is_refused() -> None:
+    with pytest.raises(CalculatorInputError, match=r"line 1: '1,800' could be 1800 or 1\.800"):
+        read_games([(1, ["1,800", "win"])], ";")
+
+
+def test_empty_cells_at_the_end_of_a_row_do_not_count() -> None:
+    found = read_games([(1, ["1800", "win", "", "", ""])])
+
+    assert found == [PeriodGame(PlayedGame(1800, 1))]
+
+
+def test_message_shows_the_separator_of_the_table() -> None:
+    with pytest.raises(CalculatorInputError, match="must be opponent;result or opponent;result;period"):
+        read_games([(1, ["1800"])], ";")
+
+
+def test_named_columns_leave_no_doubt_of_a_comma() -> None:
+    found = read_games(rows("opponent,result,period", "1800,0,5"))
+
+    assert found == [PeriodGame(PlayedGame(1800, 0), "5")]
+
+
+@pytest.mark.parametrize("label", ["\x1b[31mred", "\u202eabc", "a\nb", "x" * 65])
+def test_period_that_cannot_be_shown_is_refused_with_its_line(label: str) -> None:
+    rows = [(1, ["1800", "win", "2026-01"]), (2, ["1800", "win", label])]
+
+    with pytest.raises(CalculatorInputError, match=r"line 2: .*period.*printable"):
+        read_games(rows)

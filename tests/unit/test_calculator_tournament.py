@@ -202,3 +202,10 @@ def test_period_that_is_taken_up_again_is_refused() -> None:
 def test_what_cannot_be_calculated_with_is_named(rate, start, listed, choice, said) -> None:
     with pytest.raises(CalculatorInputError, match=said):
         rate(start, listed, choice)
+
+
+def test_a_period_cannot_be_taken_up_again() -> None:
+    games = [*played((1500, 1), period="a"), *played((1500, 1), period="b"), *played((1500, 1), period="a")]
+
+    with pytest.raises(CalculatorInputError, match="period 'a' is taken up again"):
+        fide_tournament(1500, games, K20)

@@ -66,6 +66,24 @@ def test_a_marker_stands_where_the_line_is() -> None:
     assert f"{dot.get('cx')},{dot.get('cy')}" in corners
 
 
+@pytest.mark.parametrize("difference", [-2700, 5000])
+def test_a_marker_beyond_the_border_stands_on_the_lines_and_is_said_to(difference: float) -> None:
+    root = parsed(svg_curve(difference))
+    corners = {
+        name: line.get("points", "").split()
+        for line in root.iter(f"{SVG}polyline")
+        for name in [line.get("class")]
+    }
+    dots = {dot.get("class"): f"{dot.get('cx')},{dot.get('cy')}" for dot in root.iter(f"{SVG}circle")}
+
+    at = -1 if difference > 0 else 0
+
+    assert (dots["dot-logistic"], dots["dot-fide"]) == (corners["logistic"][at], corners["fide"][at])
+    assert any("beyond the axis" in text for text in texts(svg_curve(difference)))
+    assert not any("beyond the axis" in text for text in texts(svg_curve(800)))
+    assert "Logistic (Elo): < 0.001" in texts(svg_curve(-2700))
+
+
 def test_everything_lies_inside_the_drawing() -> None:
     root = parsed(svg_curve(2000, width=480, height=280))
 

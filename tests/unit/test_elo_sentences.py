@@ -67,7 +67,7 @@ def test_json_has_key_and_sentence_of_the_notes_of_a_performance() -> None:
     }
     assert facts["exact_note"] == {
         "key": "no_exact",
-        "why": "no rating expects to score 0 % exactly: the one that comes closest is infinite, no number",
+        "why": "none expects 0 % exactly: the one that comes closest is infinite",
     }
 
 

@@ -43,7 +43,8 @@ SHEET = Sheet(
     change_fide=36.8,
     new_rating=1238.7738627987314,
     new_rating_fide=1236.8,
-    performance=2600,
+    performance=None,
+    performance_fide=2600,
     date=datetime.date(2026, 11, 30),
     games=12,
     age=15,
@@ -83,14 +84,15 @@ def test_the_english_sheet_says_inputs_results_formulas_date_and_sources() -> No
         "Opponent's rating Ro 1800",
         "Difference D = R − Ro −600",
         "Result win, S = 1",
-        "Factor K 40 (fewer than 30 games)",
+        "Factor K 40",
+        "fewer than 30 games",
         "Games rated before 12",
         "Age 15",
         "Results Logistic (Elo) FIDE table 8.1.2",
-        "Expected score 0.0307 0.08",
+        "Expected score 0.0307 (3.07 %) 0.08 (8.00 %)",
         "Change +38.77 +36.80",
         "New rating 1238.77 1236.80",
-        "Performance of this game 2600",
+        "Performance of this game none (infinite) 2600",
         "R′ = R + K × (S − E) = 1200 + 40 × (1 − 0.0307) = 1238.77",
         "R′ = R + K × (S − PD) = 1200 + 40 × (1 − 0.08) = 1236.80",
     ):
@@ -108,12 +110,13 @@ def test_the_french_sheet_has_its_words_and_decimal_commas() -> None:
     rows = rows_of(sheet)
 
     for row in (
-        "Classement Elo d'une partie 30 novembre 2026",
+        "Classement Elo d’une partie 30 novembre 2026",
         "Joueur Alice",
         "Écart D = R − Ro −600",
         "Résultat nulle, S = 0,5",
-        "Coefficient K 40 (moins de 30 parties)",
-        "Score attendu 0,0307 0,08",
+        "Coefficient K 40",
+        "moins de 30 parties",
+        "Score attendu 0,0307 (3,07 %) 0,08 (8,00 %)",
         "Variation −0,50 +36,80",
         "Nouveau classement 1238,77 1236,80",
     ):
@@ -127,7 +130,7 @@ def test_the_document_tells_its_language_and_title() -> None:
 
     assert reader.root_object["/Lang"] == "fr"
     assert reader.metadata is not None
-    assert str(reader.metadata.title).startswith("Classement Elo d'une partie: ")
+    assert str(reader.metadata.title).startswith("Classement Elo d’une partie: ")
     assert "[U+0000]" in str(reader.metadata.title)
 
 
@@ -179,7 +182,7 @@ def test_control_characters_and_markup_are_drawn_as_text() -> None:
 
     assert "Player <b>x</b> & [U+0000][U+202E]" in rows
     assert "Opponent ) Tj (\\" in rows
-    assert "Factor K 40 (a[U+000A]b[U+D800])" in rows
+    assert "a[U+000A]b[U+D800]" in rows
 
 
 def test_a_character_of_no_font_is_drawn_as_its_code_point() -> None:
@@ -319,7 +322,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(missing: str) -> Non
     [
         ("rating", math.nan, "rating must be a number"),
         ("change", -math.inf, "change must be a number"),
-        ("performance", 1e7, "performance must be a number"),
+        ("performance_fide", 1e7, "performance_fide must be a number"),
         ("score", 0.7, "score must be 1, 0.5 or 0"),
         ("lang", "de", "one of en, fr"),
         ("player", "x" * 501, "player has 501 characters"),
@@ -328,3 +331,89 @@ def test_without_the_extra_the_error_says_how_to_install_it(missing: str) -> Non
 def test_a_sheet_that_cannot_be_drawn_is_refused(field: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(SHEET, **{field: value})
+
+
+FAR = dataclasses.replace(
+    SHEET,
+    rating=100,
+    opponent_rating=2800,
+    expected=1 / (1 + 10 ** (2700 / 400)),
+    change=19.9999964,
+    change_fide=18.4,
+    new_rating=119.9999964,
+    new_rating_fide=118.4,
+    performance_fide=3600,
+)
+
+
+def dots_of(reader: pypdf.PdfReader) -> list[tuple[float, float]]:
+    """The points that are drawn, by their centres: a circle begins at its right and turns to its top."""
+    circles = re.findall(r"n\s+(\S+) (\S+) m\s+\S+ \S+ \S+ \S+ (\S+) (\S+) c", content(reader))
+    return [(float(top_x), float(right_y)) for _, right_y, top_x, _ in circles]
+
+
+def test_a_point_beyond_the_axis_is_on_the_curve_at_its_edge_and_said_to_be_beyond() -> None:
+    reader = read(FAR)
+
+    *_, first = re.findall(r"n (\S+) (\S+) m(?: \S+ \S+ l){160}", content(reader))
+    start = tuple(map(float, first))
+    assert any(dot == pytest.approx(start, abs=0.01) for dot in dots_of(reader))
+    assert "D = −2700 lies beyond the axis: its point is at the edge." in rows_of(FAR)
+    assert "beyond the axis" not in text_of(SHEET)
+
+
+def test_a_score_that_is_nearly_nothing_does_not_look_like_nothing() -> None:
+    rows = rows_of(FAR)
+
+    assert "Expected score < 0.0001 (< 0.01 %) 0.08 (8.00 %)" in rows
+    assert "Logistic (Elo): D = −2700, E < 0.0001" in rows
+    assert "R′ = R + K × (S − E) = 100 + 40 × (1 − E) = 120.00" in rows
+    assert not any("0.0000" in row for row in rows)
+
+
+def test_numbers_side_by_side_have_as_many_decimals() -> None:
+    sheet = dataclasses.replace(SHEET, change=10, change_fide=14.4, lang="fr")
+
+    assert "Variation +10,00 +14,40" in rows_of(sheet)
+    assert "Variation +10 +14" in rows_of(dataclasses.replace(sheet, change_fide=14))
+
+
+def test_a_finite_performance_stands_in_both_columns() -> None:
+    sheet = dataclasses.replace(SHEET, score=0.5, performance=1800.0000000003, performance_fide=1800)
+
+    assert "Performance of this game 1800 1800" in rows_of(sheet)
+
+
+def test_the_factor_is_written_as_large_as_the_other_values_whatever_its_reason() -> None:
+    reader = read(dataclasses.replace(SHEET, rating=1301, k=39, k_reason="a long reason " * 12))
+    sizes: dict[str, set[float]] = {}
+
+    def note(text: str, _cm: object, _tm: object, _font: object, size: float) -> None:
+        sizes.setdefault(text.strip(), set()).add(size)
+
+    reader.pages[0].extract_text(visitor_text=note)
+
+    assert sizes["39"] == sizes["1301"]
+
+
+def test_both_axes_are_named_and_both_points_explained() -> None:
+    rows = rows_of(SHEET)
+
+    assert "Expected score" in rows
+    assert "Rating difference" in rows
+    assert "Logistic (Elo): D = −600, E = 0.0307" in rows
+    assert "FIDE table 8.1.2: D = −400, PD = 0.08" in rows
+
+
+def test_letters_of_the_french_first_are_raised() -> None:
+    reader = read(dataclasses.replace(SHEET, lang="fr", date=datetime.date(2026, 10, 1)))
+    pieces: list[tuple[str, float]] = []
+
+    def note(text: str, _cm: object, _tm: object, _font: object, size: float) -> None:
+        if text.strip():
+            pieces.append((text.strip(), round(size, 2)))
+
+    reader.pages[0].extract_text(visitor_text=note)
+
+    assert ("er", 7.33) in pieces
+    assert ("1", 11) in pieces

@@ -73,7 +73,7 @@ def test_fold_knows_times_but_no_clock() -> None:
 
     imported = {name.partition(".")[0] for name in imports_of(path)}
 
-    assert imported <= {"collections", "datetime", "typing", "petard_schema", "petard_worker"}
+    assert imported <= {"collections", "datetime", "itertools", "typing", "petard_schema", "petard_worker"}
     assert not attributes_of(path) & {"now", "utcnow", "today", "fromtimestamp"}
     assert not names_of(path) & OUTSIDE
 

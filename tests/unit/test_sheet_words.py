@@ -63,3 +63,9 @@ def test_reason_says_who_gave_k_and_what_was_assumed(choice, english, french):
 
 def test_languages_say_the_same_things():
     assert WORDS["en"].keys() == WORDS["fr"].keys()
+
+
+def test_french_has_no_typewriter_apostrophes():
+    said = [*WORDS["fr"].values(), *K_REASONS["fr"].values()]
+
+    assert not [text for text in said if "'" in text]

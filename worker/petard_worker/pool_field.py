@@ -9,7 +9,7 @@ from petard_worker.pool_settings import pool_settings
 from petard_worker.postgres import boards
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import Pool
-from petard_worker.ratings.calculator import Entrant, Forecast
+from petard_worker.ratings.calculator import LOWEST_RATING, CalculatorInputError, Entrant, Forecast
 from petard_worker.ratings.parameters import as_number
 from petard_worker.ratings.pool_rules import pool_rules
 
@@ -36,10 +36,17 @@ class PoolField(NamedTuple):
     def forecast(self, play: Callable[[list[Entrant]], Forecast]) -> Forecast:
         """Return what `play` makes of the players, with ratings in the pool's own points.
 
-        It gets ratings in points of Elo, by which it reckons; only their differences mean anything. What it
-        raises where they make no tournament, because a name is there twice, say, is raised here.
+        It gets ratings in points of Elo, by which it reckons, counted from the best player's: only their
+        differences mean anything, and one beyond all ratings is as good as any. What it raises where they
+        make no tournament, because a name is there twice, say, is raised here.
         """
-        found = play([Entrant(name, rating / self.elo_point) for name, rating in self.players])
+        best = max(rating for _, rating in self.players)
+        found = play(
+            [
+                Entrant(name, max((rating - best) / self.elo_point, LOWEST_RATING))
+                for name, rating in self.players
+            ]
+        )
         ratings = dict(self.players)
         return found._replace(
             players=tuple(line._replace(rating=ratings[line.name]) for line in found.players)
@@ -78,6 +85,8 @@ def find_entrant(connection: Connection, pool: Pool, text: str) -> Entrant:
         return Entrant(text, record.rating)
     name, _, typed = text.rpartition(":")
     rating = as_number(typed.strip(), whole=False)
+    if name and rating is None and typed.strip().lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+        raise CalculatorInputError(f"the rating of {name!r} is {typed!r}, but must be a finite number")
     if not name or rating is None:
         raise UnknownPlayerError(
             f"the pool {pool.name!r} knows no player {text!r}; NAME:RATING gives somebody a rating"

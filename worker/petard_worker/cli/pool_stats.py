@@ -109,11 +109,7 @@ def print_fluctuation(pool: Pool, rule: Established, found: Fluctuation) -> None
 
 def rule_in_words(pool: Pool, rule: Established) -> str:
     """Return who is established."""
-    parts = (
-        []
-        if rule.highest_rd is None
-        else [f"RD ≤ {abs(displayed_width(pool, rule.highest_rd)):.4g}"]
-    )
+    parts = [] if rule.highest_rd is None else [f"RD ≤ {abs(displayed_width(pool, rule.highest_rd)):.4g}"]
     if rule.fewest_games:
         parts.append(f"{rule.fewest_games} games or more")
     return ", ".join(parts) or "all who have played"

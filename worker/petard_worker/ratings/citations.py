@@ -28,12 +28,13 @@ REFERENCES: dict[str, dict[str, Entry]] = {
     "fide": {
         "apa": Entry(
             "International Chess Federation. (2024). FIDE rating regulations effective from 1 March 2024"
-            f" (FIDE Handbook B.02). {HANDBOOK}",
+            f" (FIDE Handbook B.02, amended 1 October 2025). {HANDBOOK}",
             "FIDE rating regulations effective from 1 March 2024",
         ),
         "mla": Entry(
             "International Chess Federation. “FIDE Rating Regulations Effective from 1 March 2024.”"
-            f" FIDE Handbook, B.02, 2024, {HANDBOOK.removeprefix('https://')}.",
+            " FIDE Handbook, B.02, 2024, amended 1 Oct. 2025,"
+            f" {HANDBOOK.removeprefix('https://')}.",
             "FIDE Handbook",
         ),
     },

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from petard_worker.ratings import fide
 from petard_worker.ratings.calculator import WIDEST, Point, fide_line, logistic, logistic_line
-from petard_worker.sheet.words import WORDS, number
+from petard_worker.sheet.words import WORDS, number, score
 
 DIFFERENCE_TICKS = tuple(range(-WIDEST, WIDEST + 1, 200))
 SCORE_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -50,9 +50,10 @@ def svg_curve(
 ) -> str:
     """Return the curve as a standalone SVG document, with a marker at the difference if one is given.
 
-    difference: rating points, the own rating minus the other; beyond ±800 the marker stands at the border and
-    its values are still those of the difference. width, height: pixels. lang: en or fr. Raises ValueError for
-    a difference that is no finite number, a drawing too small to read and an unknown language.
+    difference: rating points, the own rating minus the other; beyond ±800 the marker stands on the lines at
+    the border, which is said, and the values in words are still those of the difference. width, height:
+    pixels. lang: en or fr. Raises ValueError for a difference that is no finite number, a drawing too small
+    to read and an unknown language.
     """
     said = words(lang)
     if difference is not None and not math.isfinite(difference):
@@ -89,8 +90,8 @@ class Frame:
         inside = max(-WIDEST, min(WIDEST, difference))
         return self.left + (inside + WIDEST) / (2 * WIDEST) * (self.width - self.left - self.right)
 
-    def y(self, score: float) -> float:
-        return self.top + (1 - score) * (self.height - self.top - self.bottom)
+    def y(self, share: float) -> float:
+        return self.top + (1 - share) * (self.height - self.top - self.bottom)
 
     def path(self, name: str, points: tuple[Point, ...]) -> str:
         corners = " ".join(f"{self.x(p.difference):.2f},{self.y(p.score):.2f}" for p in points)
@@ -119,7 +120,7 @@ def described(said: dict[str, str], difference: float | None, lang: str) -> str:
         return text
     at = said["curve_at"].format(
         difference=difference_text(difference, lang),
-        logistic=number(logistic(difference), lang, 3),
+        logistic=score(logistic(difference), lang, 3),
         fide=number(fide.expected_score(difference), lang, 2),
     )
     return f"{text} {at}"
@@ -145,9 +146,9 @@ def axes(frame: Frame, said: dict[str, str], lang: str) -> list[str]:
         parts.append(frame.line("grid", Point(difference, 0), Point(difference, 1)))
         label = number(difference, lang, signed=True)
         parts.append(text_at(frame.x(difference), frame.y(0) + 18, label, "middle"))
-    for score in SCORE_TICKS:
-        parts.append(frame.line("grid", Point(-WIDEST, score), Point(WIDEST, score)))
-        parts.append(text_at(frame.left - 8, frame.y(score) + 4, number(score, lang, 2), "end"))
+    for tick in SCORE_TICKS:
+        parts.append(frame.line("grid", Point(-WIDEST, tick), Point(WIDEST, tick)))
+        parts.append(text_at(frame.left - 8, frame.y(tick) + 4, number(tick, lang, 2), "end"))
     middle = (frame.y(0) + frame.y(1)) / 2
     return [
         *parts,
@@ -159,19 +160,20 @@ def axes(frame: Frame, said: dict[str, str], lang: str) -> list[str]:
 
 
 def marker(frame: Frame, difference: float) -> list[str]:
-    x = frame.x(difference)
+    drawn = max(-WIDEST, min(WIDEST, difference))
+    x = frame.x(drawn)
     # The larger dot is drawn first and still seen where both values agree.
     dots = (
-        ("fide", fide.expected_score(difference), 6.5),
-        ("logistic", logistic(difference), 4),
+        ("fide", fide.expected_score(drawn), 6.5),
+        ("logistic", logistic(drawn), 4),
     )
-    highest = max(score for _, score, _ in dots)
+    highest = max(share for _, share, _ in dots)
     dashes = ' stroke-dasharray="4 4"'
     return [
-        frame.line("marker", Point(difference, 0), Point(difference, highest), dashes),
+        frame.line("marker", Point(drawn, 0), Point(drawn, highest), dashes),
         *(
-            f'  <circle class="dot-{name}" cx="{x:.2f}" cy="{frame.y(score):.2f}" r="{radius}"/>'
-            for name, score, radius in dots
+            f'  <circle class="dot-{name}" cx="{x:.2f}" cy="{frame.y(share):.2f}" r="{radius}"/>'
+            for name, share, radius in dots
         ),
     ]
 
@@ -182,11 +184,11 @@ def legend(frame: Frame, said: dict[str, str], difference: float | None, lang: s
     parts = []
     if difference is not None:
         colon = " : " if lang == "fr" else ": "
-        names["logistic"] += f"{colon}{number(logistic(difference), lang, 3)}"
+        names["logistic"] += f"{colon}{score(logistic(difference), lang, 3)}"
         names["fide"] += f"{colon}{number(fide.expected_score(difference), lang, 2)}"
-        parts.append(
-            text_at(frame.left + 12, frame.top + 68, f"D = {difference_text(difference, lang)}", "start")
-        )
+        shown = difference_text(difference, lang)
+        at = f"D = {shown}" if abs(difference) <= WIDEST else said["beyond"].format(difference=shown)
+        parts.append(text_at(frame.left + 12, frame.top + 68, at, "start"))
     for row, (name, label) in enumerate(names.items()):
         y = frame.top + 20 + 22 * row
         x = frame.left + 12

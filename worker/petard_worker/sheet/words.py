@@ -3,11 +3,14 @@
 Neither the locale of the process nor a translation of sentences made elsewhere has a part in it.
 """
 
+import re
+from collections.abc import Sequence
 from datetime import date
 
 from petard_worker.ratings.calculator import KChoice, KFactor, KReason
 
 MINUS = "\N{MINUS SIGN}"
+FIRST = re.compile(r"(?<=\b1)(er)\b")
 
 MONTHS = {
     "en": (
@@ -68,6 +71,9 @@ WORDS = {
         " {low} to {high}. Equal ratings expect {half}; +400 expects {logistic} by the curve and {fide} by"
         " the table.",
         "curve_at": "At a difference of {difference}: {logistic} by the curve, {fide} by the table.",
+        "point": "{name}: D = {difference}, {score}",
+        "beyond": "D = {difference} lies beyond the axis: its point is at the edge.",
+        "infinite": "none (infinite)",
         "formulas": "Formulas",
         "table": "PD: from table 8.1.2; beyond ±400, D counts as ±400 unless R is 2650 or more (8.3.1)",
         "dp": "Rp = Ro + dp; dp: from table 8.1.1, win +800, draw 0, loss −800",
@@ -76,7 +82,7 @@ WORDS = {
         " B.02, FIDE Rating Regulations effective from 1 March 2024, amended 1 October 2025.",
     },
     "fr": {
-        "title": "Classement Elo d'une partie",
+        "title": "Classement Elo d’une partie",
         "player": "Joueur",
         "opponent": "Adversaire",
         "rating": "Classement R",
@@ -96,16 +102,19 @@ WORDS = {
         "change": "Variation",
         "new": "Nouveau classement",
         "performance": "Performance de la partie",
-        "curve": "Score attendu selon l'écart de classement",
+        "curve": "Score attendu selon l’écart de classement",
         "curve_difference": "Écart de classement",
-        "curve_desc": "La courbe logistique d'Elo et les paliers de la table 8.1.2 de la FIDE, pour des"
+        "curve_desc": "La courbe logistique d’Elo et les paliers de la table 8.1.2 de la FIDE, pour des"
         " écarts de {low} à {high}. À égalité, le score attendu est {half} ; à +400, {logistic} selon la"
         " courbe et {fide} selon la table.",
         "curve_at": "Pour un écart de {difference} : {logistic} selon la courbe, {fide} selon la table.",
+        "point": "{name} : D = {difference}, {score}",
+        "beyond": "D = {difference} sort de l’axe : son point est au bord.",
+        "infinite": "aucune (infinie)",
         "formulas": "Formules",
         "table": "PD : selon la table 8.1.2 ; au-delà de ±400, D compte ±400, sauf si R atteint 2650 (8.3.1)",
         "dp": "Rp = Ro + dp ; dp : selon la table 8.1.1, victoire +800, nulle 0, défaite −800",
-        "rounding": "La FIDE arrondit la somme d'une période, pas chaque partie (8.3.4).",
+        "rounding": "La FIDE arrondit la somme d’une période, pas chaque partie (8.3.4).",
         "sources": "Sources : A. E. Elo, The Rating of Chessplayers, Past and Present (1978) ; Manuel de la"
         " FIDE B.02, règlement du classement en vigueur depuis le 1er mars 2024, modifié le 1er octobre"
         " 2025.",
@@ -126,7 +135,7 @@ K_REASONS = {
     "fr": {
         KReason.GIVEN: "indiqué",
         KReason.FIDE_NEW: "moins de 30 parties : FIDE 8.3.3",
-        KReason.FIDE_YOUNG: "jusqu'à la fin de l'année des 18 ans, sous 2300 : FIDE 8.3.3",
+        KReason.FIDE_YOUNG: "jusqu’à la fin de l’année des 18 ans, sous 2300 : FIDE 8.3.3",
         KReason.FIDE_USUAL: "30 parties ou plus, jamais classé 2400 : FIDE 8.3.3",
         KReason.FIDE_MASTER: "classé 2400 ou plus, à présent ou auparavant : FIDE 8.3.3",
         KReason.CALCULATOR_MASTER: "classé 2400 ou plus : de nombreux calculateurs en ligne, pas la FIDE",
@@ -168,6 +177,36 @@ def date_text(day: date, lang: str) -> str:
 def points(value: float, lang: str, *, signed: bool = False) -> str:
     """Return rating points: whole where they are whole, else with two decimals."""
     return number(value, lang, 0 if value == round(value) else 2, signed=signed)
+
+
+def same_points(values: Sequence[float], lang: str, *, signed: bool = False) -> list[str]:
+    """Return rating points that stand side by side: whole where all are whole, else all with two decimals."""
+    digits = 0 if all(round(value, 2) == round(value) for value in values) else 2
+    return [number(value, lang, digits, signed=signed) for value in values]
+
+
+def score(share: float, lang: str, digits: int) -> str:
+    """Return an expected score, 0 to 1; what is not quite 0 or 1 does not look it."""
+    least = 10.0**-digits
+    if 0 < share < least:
+        return f"< {number(least, lang, digits)}"
+    if 1 - least < share < 1:
+        return f"> {number(1 - least, lang, digits)}"
+    return number(share, lang, digits)
+
+
+def percent(share: float, lang: str) -> str:
+    """Return an expected score in per cent, as the commands show it."""
+    if 0 < share < 0.0001:
+        return f"< {number(0.01, lang, 2)} %"
+    if 0.9999 < share < 1:
+        return f"> {number(99.99, lang, 2)} %"
+    return f"{number(100 * share, lang, 2)} %"
+
+
+def raised_parts(text: str) -> list[tuple[str, bool]]:
+    """Return a text in pieces, of which the true ones are raised: the letters of the French 1er."""
+    return [(part, place % 2 == 1) for place, part in enumerate(FIRST.split(text)) if part]
 
 
 def plain(value: float, lang: str) -> str:

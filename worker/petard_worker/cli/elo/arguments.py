@@ -1,16 +1,12 @@
 """What several commands of the calculator take, and how it is read."""
 
-import csv
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.import_games.rows import without_bom
 from petard_worker.ratings.calculator import (
     CalculatorInputError,
     KChoice,
@@ -68,19 +64,3 @@ def chosen_k(k: str, games: str | None, age: str | None, peak: str | None) -> KC
         None if age is None else read_number(age, "the age"),
         None if peak is None else read_rating(peak, "the highest rating"),
     )
-
-
-def read_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file with the numbers of their lines; - is standard input."""
-    source = nullcontext(sys.stdin) if file == Path("-") else file.open(encoding="utf-8", newline="")
-    with source as lines:
-        rows = csv.reader(without_bom(lines), strict=True)
-        try:
-            for row in rows:
-                yield rows.line_num, row
-        except csv.Error as error:
-            raise CommandFailed(f"line {rows.line_num} of {file} is no CSV: {error}", USAGE) from None
-        except UnicodeDecodeError:
-            raise CommandFailed(
-                f"{file} is not UTF-8 text, after line {rows.line_num}: save it as UTF-8", USAGE
-            ) from None

@@ -14,10 +14,9 @@ from petard_worker.cli.elo.arguments import (
     calculator_errors,
     chosen_k,
 )
-from petard_worker.cli.elo.facts import as_facts, note, percent, points, rating
-from petard_worker.cli.elo.performance import performance_rows
-from petard_worker.cli.elo.sentences import assumed, k_why
-from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.cli.elo.facts import as_facts, note, percent, points, print_reasons, print_tables, rating
+from petard_worker.cli.elo.performance import PERFORMANCE_COLUMNS, performance_rows
+from petard_worker.cli.output import JsonOption, print_json
 from petard_worker.ratings.calculator import (
     RESULTS,
     GameEffect,
@@ -70,10 +69,17 @@ def change(
 
 def show(found: GameEffect) -> None:
     """Print what became of the player, and of the opponent if that is known."""
-    print_table(("player", "plain (logistic)", "FIDE"), move_rows(found.player, found.opponent_rating))
-    if found.opponent is not None:
-        print_table(("opponent", "plain (logistic)", "FIDE"), move_rows(found.opponent, found.player.rating))
-    print_table(("performance in this game", "rating", "by"), performance_rows(found.performance))
+    by = ("plain (logistic)", "FIDE")
+    sides = [found.player] if found.opponent is None else [found.player, found.opponent]
+    tables = [
+        ((who, *by), move_rows(moves, other))
+        for who, moves, other in zip(
+            ("player", "opponent"), sides, (found.opponent_rating, found.player.rating), strict=False
+        )
+    ]
+    print_tables(*tables, (PERFORMANCE_COLUMNS, performance_rows(found.performance)))
+    assumption = next((moves.assumed for moves in sides if moves.assumed is not None), None)
+    print_reasons((moves.k for moves in sides), assumption)
     if found.opponent is None:
         note(UNKNOWN)
 
@@ -81,15 +87,13 @@ def show(found: GameEffect) -> None:
 def move_rows(moves: Moves, opponent: float) -> list[tuple[str, str, str]]:
     """Return the lines about one of the two."""
     plain, fide = moves.plain, moves.fide
-    why = k_why(moves.k)
-    assumption = None if moves.assumed is None else assumed(moves.assumed)
+    k = f"{moves.k.k:g}"
     against = f"{rating(moves.rating)} against {rating(opponent)}: {RESULTS[moves.score]}"
     return [
         ("game", against, against),
         ("expected score", percent(plain.expected), percent(fide.expected)),
-        ("K", why, why),
+        ("K", k, k),
         ("change", points(plain.change), points(fide.change)),
         ("new rating", rating(plain.new), rating(fide.new)),
         ("rounded", rating(plain.rounded), rating(fide.rounded)),
-        *([("assumed", assumption, assumption)] if assumption else []),
     ]

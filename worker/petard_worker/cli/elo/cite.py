@@ -8,18 +8,15 @@ import typer
 from petard_worker.cli.elo.arguments import calculator_errors
 from petard_worker.cli.elo.facts import as_facts
 from petard_worker.cli.output import JsonOption, print_json
-from petard_worker.ratings.calculator import SYSTEMS, CalculatorInputError, Citation, cite_software, shortened
+from petard_worker.ratings.calculator import CITED, PETARD, Citation, alphabetical, cite_software
 from petard_worker.ratings.calculator import cite as cite_system
-
-PETARD = "petard"
-CITED = (*SYSTEMS, PETARD)
 
 
 def cite(
     style: Annotated[str, typer.Argument(metavar="apa|mla")],
     system: Annotated[
         str | None,
-        typer.Argument(metavar=f"[{'|'.join(CITED)}]", help="Only this one.", show_default=False),
+        typer.Argument(metavar="SYSTEM", help=f"Only this one: {', '.join(CITED)}.", show_default=False),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -28,7 +25,7 @@ def cite(
     Example: petard elo cite apa glicko
     """
     with calculator_errors():
-        found = [citation(style, name) for name in (CITED if system is None else (system,))]
+        found = alphabetical([citation(style, name) for name in (CITED if system is None else (system,))])
     if json:
         print_json(as_facts(found))
         return
@@ -37,9 +34,7 @@ def cite(
 
 
 def citation(style: str, system: str) -> Citation:
-    """Return one citation."""
+    """Return one citation; Petard's own with the version that is installed."""
     if system == PETARD:
-        return cite_software(style, "Petard", version("petard"))
-    if system not in CITED:
-        raise CalculatorInputError(f"system is {shortened(system)}, but must be one of {', '.join(CITED)}")
+        return cite_software(style, version("petard"))
     return cite_system(style, system)

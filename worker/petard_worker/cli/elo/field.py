@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from petard_worker.cli.elo.arguments import calculator_errors, read_rows
+from petard_worker.cli.elo.arguments import calculator_errors
 from petard_worker.cli.elo.facts import as_facts, note, percent, rating
+from petard_worker.cli.elo.table_file import read_table_file
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress
 from petard_worker.ratings.calculator import (
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 FORMATS = ("single", "double", "swiss")
 USUAL_TOP = 16
 MOST_PLACES_SHOWN = 8
+NOBODY = (
+    "who plays? Name at least two players with --player NAME:RATING, a file of them with --csv, or a pool"
+    " with --pool"
+)
 LARGEST_SEED = 2**53
 """Whole numbers beyond it are not all told apart when they are read."""
 
@@ -45,9 +50,7 @@ def simulate_field(
             metavar="NAME:RATING", help="A player; as often as needed. With --pool NAME alone will do."
         ),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="Players from a file: name,rating a line; - is stdin.")
-    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Players from a file; - is stdin.")] = None,
     pool: Annotated[
         str | None, typer.Option(metavar="POOL", help="Players with their ratings from this pool.")
     ] = None,
@@ -75,12 +78,18 @@ def simulate_field(
 
     Games end by the logistic expected scores; fewer are drawn the less equal two players are. Equal points
     share their places. In a Swiss, players of equal points meet, the upper half against the lower by rating,
-    nobody twice if it can be avoided; without colours, so a simpler pairing than FIDE's.
+    nobody twice if it can be avoided; without colours, so a simpler pairing than FIDE's. If their number is
+    odd, in every round the last by points and rating who has had none yet gets a bye: no game, and a full
+    point. Lots, drawn anew in every tournament, order those of the same rating.
 
     With --pool the players are the first of its board, or those named by --player, as if their ratings were
     known exactly. Ratings are shown, and typed as NAME:RATING, as the pool shows them (JSON: in its points).
     For the chances they are divided by what weighs as much as one point of Elo in the pool's system (JSON:
     `elo_point`), since the expected scores are those of Elo's scale of 400.
+
+    A file has lines of name and rating, or names its columns in its first line: name (or player) and rating
+    (or elo), in any order. They are separated by ; or tab or comma: by whichever, in this order, the first
+    line has. Where it is no comma, numbers may have a decimal comma.
 
     Example: petard elo simulate-field --player Ann:1900 --player Bob:1800 --player Cem:1750 --format double
     """
@@ -133,10 +142,13 @@ def chosen_field(
 
 def typed_entrants(players: list[str] | None, csv: Path | None) -> list[Entrant]:
     """Return the players of the options and of the file."""
-    return [
-        *(read_entrant(text) for text in players or ()),
-        *(() if csv is None else read_entrants(read_rows(csv))),
-    ]
+    typed = [read_entrant(text) for text in players or ()]
+    if csv is None:
+        if not typed:
+            raise CommandFailed(NOBODY, USAGE)
+        return typed
+    table = read_table_file(csv)
+    return [*typed, *read_entrants(table.rows, table.separator)]
 
 
 def shown_ratings(field: "PoolField | None", found: Forecast) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from petard_worker.cli.elo.arguments import calculator_errors
-from petard_worker.cli.elo.facts import as_facts, note, percent, rating
+from petard_worker.cli.elo.facts import as_facts, note, percent, rating, wrapped
 from petard_worker.cli.output import JsonOption, print_json, print_table
 from petard_worker.ratings.calculator import check_range, estimated_percentile, read_number, read_rating
 
@@ -52,12 +52,13 @@ def show_estimate(text: str, *, json: bool) -> None:
         [
             ("rating", rating(value)),
             ("rated lower, estimated", percent(found.percentile / 100)),
-            ("population", reference.population),
-            ("taken as", f"normal, mean {reference.mean:g}, standard deviation {reference.deviation:g}"),
-            ("but", reference.caveat),
         ],
     )
-    typer.echo(f"source: {reference.source} {reference.url}")
+    typer.echo()
+    normal = f"normal, mean {reference.mean:g}, standard deviation {reference.deviation:g}"
+    typer.echo(wrapped(f"compared with {reference.population}, taken as {normal}"))
+    typer.echo(wrapped(f"but: {reference.caveat}"))
+    typer.echo(wrapped(f"source: {reference.source} {reference.url}"))
     note("an estimate, no count: name a pool to be compared with its players")
 
 

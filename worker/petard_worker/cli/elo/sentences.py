@@ -29,8 +29,7 @@ PERFORMANCE_NOTES = {
         "for {percent:.0f} % table 8.1.1 has no difference of its own: FIDE takes {dp:+d} notionally"
     ),
     PerformanceNote.NO_EXACT: (
-        "no rating expects to score {percent:.0f} % exactly:"
-        " the one that comes closest is infinite, no number"
+        "none expects {percent:.0f} % exactly: the one that comes closest is infinite"
     ),
 }
 

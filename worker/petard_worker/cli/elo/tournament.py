@@ -13,14 +13,13 @@ from petard_worker.cli.elo.arguments import (
     RatingArgument,
     calculator_errors,
     chosen_k,
-    read_rows,
 )
 from petard_worker.cli.elo.drawing import sparkline
-from petard_worker.cli.elo.facts import as_facts, note, percent, points, rating
-from petard_worker.cli.elo.performance import performance_rows
-from petard_worker.cli.elo.sentences import assumed, k_why
+from petard_worker.cli.elo.facts import as_facts, note, percent, points, print_reasons, print_tables, rating
+from petard_worker.cli.elo.performance import PERFORMANCE_COLUMNS, performance_rows
+from petard_worker.cli.elo.table_file import read_table_file
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.cli.output import JsonOption, print_json
 from petard_worker.ratings.calculator import (
     RESULTS,
     GameLine,
@@ -49,9 +48,7 @@ def tournament(
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            "--csv", help="Games from a file instead: opponent,result or opponent,result,period; - is stdin."
-        ),
+        typer.Option("--csv", help="Games from a file instead; - is stdin."),
     ] = None,
     mode: Annotated[
         str, typer.Option(metavar="plain|fide", help="Rate game by game, or by FIDE's rules in periods.")
@@ -69,6 +66,11 @@ def tournament(
     8.1.2, and the sum of a period is rounded to whole points, halves away from zero. All games are one
     period unless the file names periods. Rapid and blitz have rules of their own.
 
+    A file has lines of opponent's rating, result and, if wanted, period, or names its columns in its first
+    line: opponent (or rating, elo), result (or score), period, in any order. They are separated by ; or tab
+    or comma: by whichever, in this order, the first line has. Where it is no comma, numbers may have a
+    decimal comma.
+
     Example: petard elo tournament 1600 --game 1800:win --game 1650:draw --game 1500:win --mode fide
     """
     if mode not in MODES:
@@ -84,34 +86,35 @@ def tournament(
 
 def chosen_games(games: list[str] | None, csv: Path | None) -> list[PeriodGame]:
     """Return the games of the options or of the file."""
-    if bool(games) == (csv is not None):
-        raise CommandFailed("name games with --game OPPONENT:RESULT, or a file of them with --csv", USAGE)
+    if games and csv is not None:
+        raise CommandFailed("give games with --game or a file of them with --csv, not both", USAGE)
     if csv is not None:
-        return read_games(read_rows(csv))
-    return [PeriodGame(read_game(game)) for game in games or ()]
+        table = read_table_file(csv)
+        return read_games(table.rows, table.separator)
+    if not games:
+        raise CommandFailed("name games with --game OPPONENT:RESULT, or a file of them with --csv", USAGE)
+    return [PeriodGame(read_game(game)) for game in games]
 
 
 def show(found: Tournament) -> None:
     """Print the games, the periods if ratings hold for them, and what it comes to."""
-    columns = ("game", "period", "opponent", "result", "rated as", "expected", "change", "rating", "K")
-    print_table(columns, map(game_row, found.games))
-    if found.periods:
-        print_table(
-            ("period", "games", "start", "change", "rounded", "end", "K"), map(period_row, found.periods)
-        )
+    games = ("game", "period", "opponent", "result", "rated as", "expected", "change", "rating", "K")
+    periods = ("period", "games", "start", "change", "rounded", "end", "K")
     record = found.record
-    print_table(
-        ("", "all games"),
-        [
-            ("record", f"{record.wins} won, {record.draws} drawn, {record.losses} lost"),
-            ("points", f"{record.points:g} of {record.games}"),
-            ("net change", points(found.net)),
-            ("final rating", rating(found.final)),
-            ("ratings", sparkline(found.ratings)),
-            *([("assumed", assumed(found.assumed))] if found.assumed else []),
-        ],
+    everything = [
+        ("record", f"{record.wins} won, {record.draws} drawn, {record.losses} lost"),
+        ("points", f"{record.points:g} of {record.games}"),
+        ("net change", points(found.net)),
+        ("final rating", rating(found.final)),
+        ("ratings", sparkline(found.ratings)),
+    ]
+    print_tables(
+        (games, map(game_row, found.games)),
+        *([(periods, map(period_row, found.periods))] if found.periods else []),
+        (("", "all games"), everything),
+        (PERFORMANCE_COLUMNS, performance_rows(found.performance)),
     )
-    print_table(("performance", "rating", "by"), performance_rows(found.performance))
+    print_reasons((line.k for line in found.games), found.assumed)
     for line in found.periods:
         if line.below_floor:
             note(BELOW_FLOOR.format(period=line.period or "all games", end=rating(line.end)))
@@ -128,7 +131,7 @@ def game_row(line: GameLine) -> tuple[object, ...]:
         percent(line.expected),
         points(line.change),
         rating(line.after),
-        k_why(line.k),
+        f"{line.k.k:g}",
     )
 
 
@@ -141,5 +144,5 @@ def period_row(line: PeriodLine) -> tuple[object, ...]:
         points(line.change),
         f"{line.rounded:+d}",
         rating(line.end),
-        k_why(line.k),
+        f"{line.k.k:g}",
     )

@@ -2,6 +2,26 @@
 
 Every function takes numbers and returns a frozen result; what is refused is refused as CalculatorInputError.
 Randomness, files and tables of pools stay outside. Sources are named where the formulas stand, and in `cite`.
+
+    >>> from petard_worker.ratings.calculator import KChoice, change, expectation, performance
+    >>> round(expectation(1500, 1700).player.logistic, 4)
+    0.2403
+    >>> moves = change(1200, 1800, 1, 40).player  # a win with K = 40
+    >>> round(moves.plain.change, 2), round(moves.fide.change, 2)
+    (38.77, 36.8)
+    >>> change(1200, 1800, 1, KChoice("fide", games=12)).player.k.k
+    40
+    >>> performance([(1500, 1), (1600, 0.5), (1700, 0)]).fide
+    1600.0
+
+A forecast needs random numbers from its caller:
+
+    >>> from random import Random
+    >>> from petard_worker.ratings.calculator import Setting, simulate_round_robin
+    >>> players = [("Ann", 1900), ("Bob", 1800), ("Cem", 1750)]
+    >>> found = simulate_round_robin(players, Setting(runs=1000), Random(1).random)
+    >>> found.players[0].name
+    'Ann'
 """
 
 from petard_worker.ratings.calculator.accepted import (
@@ -20,15 +40,16 @@ from petard_worker.ratings.calculator.accepted import (
     read_score,
     shortened,
 )
-from petard_worker.ratings.calculator.change import (
-    FIDE_CHANGE_FORMULA,
-    PLAIN_FORMULA,
-    GameEffect,
-    Move,
-    Moves,
-    change,
+from petard_worker.ratings.calculator.citation import (
+    CITED,
+    PETARD,
+    STYLES,
+    SYSTEMS,
+    Citation,
+    alphabetical,
+    cite,
+    cite_software,
 )
-from petard_worker.ratings.calculator.cite import STYLES, SYSTEMS, Citation, cite, cite_software
 from petard_worker.ratings.calculator.curve import WIDEST, Point, fide_line, logistic_line
 from petard_worker.ratings.calculator.entrants import read_entrant, read_entrants
 from petard_worker.ratings.calculator.expected import (
@@ -58,17 +79,16 @@ from petard_worker.ratings.calculator.field import (
     simulate_round_robin,
     simulate_swiss,
 )
-from petard_worker.ratings.calculator.game_rows import read_games
-from petard_worker.ratings.calculator.percentile import (
-    GERMANY_2007,
-    Estimate,
-    Percentile,
-    Reference,
-    estimated_percentile,
-    percentile,
-    percentile_of_counts,
+from petard_worker.ratings.calculator.game_effect import (
+    FIDE_CHANGE_FORMULA,
+    PLAIN_FORMULA,
+    GameEffect,
+    Move,
+    Moves,
+    change,
 )
-from petard_worker.ratings.calculator.performance import (
+from petard_worker.ratings.calculator.game_rows import read_games
+from petard_worker.ratings.calculator.performance_rating import (
     EXACT_FORMULA,
     FIDE_PERFORMANCE_FORMULA,
     LINEAR_FORMULA,
@@ -76,6 +96,15 @@ from petard_worker.ratings.calculator.performance import (
     PerformanceNote,
     Record,
     performance,
+)
+from petard_worker.ratings.calculator.share_below import (
+    GERMANY_2007,
+    Estimate,
+    Percentile,
+    Reference,
+    estimated_percentile,
+    percentile,
+    percentile_of_counts,
 )
 from petard_worker.ratings.calculator.table import STEP, TableRow, expected_table
 from petard_worker.ratings.calculator.tournament import (
@@ -98,6 +127,7 @@ from petard_worker.ratings.k_factors import KFactor, KReason
 
 __all__ = [
     "BOUNDS",
+    "CITED",
     "EXACT_FORMULA",
     "FIDE_CHANGE_FORMULA",
     "FIDE_PERFORMANCE_FORMULA",
@@ -110,6 +140,7 @@ __all__ = [
     "LOWEST_RATING",
     "MOST_PLAYERS",
     "MOST_RUNS",
+    "PETARD",
     "PLAIN_FORMULA",
     "RESULTS",
     "RULES",
@@ -151,6 +182,7 @@ __all__ = [
     "Setting",
     "TableRow",
     "Tournament",
+    "alphabetical",
     "change",
     "check_count",
     "check_range",

@@ -8,12 +8,14 @@ P(loss) = 1 - E - P(draw) / 2 >= 0. Nobody gets stronger or tired, and no colour
 Equal points share the places they cover: two first are half a time first and half a time second each. So the
 chances of a place add up to 1 over the players, and those of a player to 1 over the places.
 
-Randomness comes in as a function that returns numbers from 0 up to 1; the same numbers, the same forecast.
+Randomness comes in as a function that returns numbers from 0 up to 1; the same numbers, the same forecast, in
+whatever order the players are named.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from petard_worker.ratings.calculator.accepted import (
@@ -45,6 +47,9 @@ class Entrant(NamedTuple):
 
     name: str
     rating: float
+
+
+AnyEntrant = Entrant | tuple[str, float]
 
 
 class Chances(NamedTuple):
@@ -85,15 +90,24 @@ class Setting(NamedTuple):
     draws: float = USUAL_DRAWS
 
 
+def unheard(_done: int) -> None:
+    """Tell nobody how many tournaments have been played."""
+
+
 Tally = Counter[tuple[int, int, int]]
 """How often a player shared places: player, first of the places from 0, how many players shared them."""
 
 
 def simulate_round_robin(
-    entrants: Sequence[Entrant], setting: Setting, uniform: Uniform, report: Report, *, games: int = 1
+    players: Iterable[AnyEntrant],
+    setting: Setting,
+    uniform: Uniform,
+    report: Report = unheard,
+    *,
+    games: int = 1,
 ) -> Forecast:
     """Return what happens when all play all, `games` times (1 or 2). Raises CalculatorInputError."""
-    check_field(entrants, setting)
+    entrants = check_field(players, setting, uniform)
     check_count(games, 1, 2, "the number of games against each other")
     pairs = [
         (a, b, *thresholds(entrants[a].rating, entrants[b].rating, setting.draws))
@@ -119,20 +133,30 @@ def simulate_round_robin(
 
 
 def simulate_swiss(
-    entrants: Sequence[Entrant], rounds: int, setting: Setting, uniform: Uniform, report: Report
+    players: Iterable[AnyEntrant],
+    rounds: int,
+    setting: Setting,
+    uniform: Uniform,
+    report: Report = unheard,
 ) -> Forecast:
-    """Return what happens in so many rounds of a Swiss system (swiss.py). Raises CalculatorInputError."""
-    check_field(entrants, setting)
+    """Return what happens in so many rounds of a Swiss system (swiss.py). Raises CalculatorInputError.
+
+    In every tournament lots decide the order of those who are rated the same.
+    """
+    entrants = check_field(players, setting, uniform)
     check_count(rounds, 1, len(entrants) - 1 + len(entrants) % 2, "the number of rounds")
-    ranked = sorted(range(len(entrants)), key=lambda player: -entrants[player].rating)
+    equals = [
+        list(group) for _, group in groupby(range(len(entrants)), key=lambda player: entrants[player].rating)
+    ]
     table = [[thresholds(a.rating, b.rating, setting.draws) for b in entrants] for a in entrants]
 
     def play() -> list[int]:
         points = [0] * len(entrants)
         met: list[set[int]] = [set() for _ in entrants]
         sat_out: set[int] = set()
+        ranked = [player for group in equals for player in drawn_by_lot(group, uniform)]
         for _ in range(rounds):
-            # Sorting keeps the order of ratings among equal points.
+            # Sorting keeps the order of ratings, and of the lots, among equal points.
             order = sorted(ranked, key=points.__getitem__, reverse=True)
             pairs, bye = pair_round(order, points, met, sat_out)
             if bye is not None:
@@ -153,6 +177,15 @@ def simulate_swiss(
         return points
 
     return forecast(entrants, setting, rounds, play, report)
+
+
+def drawn_by_lot(players: Sequence[int], uniform: Uniform) -> list[int]:
+    """Return the players in an order by chance; one alone takes no random number."""
+    order = list(players)
+    for last in range(len(order) - 1, 0, -1):
+        other = int(uniform() * (last + 1))
+        order[last], order[other] = order[other], order[last]
+    return order
 
 
 def thresholds(rating: float, opponent: float, d: float) -> Thresholds:
@@ -216,24 +249,47 @@ def mean_place(places: Sequence[float]) -> float:
     return math.fsum(place * chance for place, chance in enumerate(places, 1))
 
 
-def check_field(entrants: Sequence[Entrant], setting: Setting) -> None:
-    """Refuse what cannot be played."""
-    check_count(len(entrants), 2, MOST_PLAYERS, "the number of players")
+def check_field(entrants: Iterable[AnyEntrant], setting: Setting, uniform: Uniform) -> list[Entrant]:
+    """Return the players, the best first, or refuse what cannot be played.
+
+    Equals stand by name: so nothing depends on the order in which they were given.
+    """
+    if not isinstance(entrants, Iterable):
+        raise CalculatorInputError(f"the players are {shortened(entrants)}, but must be a list of them")
+    field = [check_entrant(entrant) for entrant in entrants]
+    check_count(len(field), 2, MOST_PLAYERS, "the number of players")
     check_setting(setting)
+    if not callable(uniform):
+        raise CalculatorInputError(
+            f"uniform is {shortened(uniform)}, but must be a function that returns numbers from 0 up to 1,"
+            " such as random.Random(1).random"
+        )
     names = set()
-    for name, rating in entrants:
-        check_rating(rating, f"the rating of {shortened(name)}")
-        if not name or not name.isprintable():
-            raise CalculatorInputError(
-                f"player is named {shortened(name)}, but needs a name in printable letters"
-            )
+    for name, _ in field:
         if name in names:
             raise CalculatorInputError(f"player {shortened(name)} is there twice: names must differ")
         names.add(name)
+    return sorted(field, key=lambda entrant: (-entrant.rating, entrant.name))
+
+
+def check_entrant(entrant: AnyEntrant) -> Entrant:
+    """Return the player if there can be one; a pair of name and rating is one too."""
+    if not isinstance(entrant, tuple) or len(entrant) != 2:
+        raise CalculatorInputError(
+            f"player is {shortened(entrant)}, but must be Entrant(name, rating), such as Entrant('Ann', 1850)"
+        )
+    name, rating = entrant
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise CalculatorInputError(
+            f"player is named {shortened(name)}, but needs a name in printable letters"
+        )
+    return Entrant(name, check_rating(rating, f"the rating of {shortened(name)}"))
 
 
 def check_setting(setting: Setting) -> Setting:
     """Return the setting if it can be played."""
+    if not isinstance(setting, Setting):
+        raise CalculatorInputError(f"setting is {shortened(setting)}, but must be a Setting(runs, draws)")
     check_count(setting.runs, 1, MOST_RUNS, "the number of runs")
     check_range(setting.draws, 0, 1, "the share of draws")
     return setting

@@ -1,6 +1,6 @@
-"""Which games the rows of a table stand for: opponent, result and, if wanted, period."""
+"""Which games the rows of a table stand for: opponent's rating, result and, if wanted, period."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from petard_worker.ratings.calculator.accepted import (
     CalculatorInputError,
@@ -9,55 +9,48 @@ from petard_worker.ratings.calculator.accepted import (
     read_score,
     shortened,
 )
+from petard_worker.ratings.calculator.columns import (
+    COMMA,
+    Cells,
+    Column,
+    Layout,
+    Row,
+    number_text,
+    read_table,
+)
 from petard_worker.ratings.calculator.tournament import PeriodGame
 
-COLUMNS = ("opponent", "result", "period")
-EXPECTED = "opponent,result or opponent,result,period, such as 1800,win,2026-01"
+LONGEST_LABEL = 64
+GAMES = Layout(
+    columns=(
+        # Where a column has the opponent's rating, one named opponent has the opponent's name.
+        Column("opponent", rather=("rating", "elo")),
+        Column("result", others=("score",)),
+        Column("period", needed=False),
+    ),
+    example=("1800", "win", "2026-01"),
+)
 
-Row = tuple[int, Sequence[str]]
-"""The number of a line, and its cells."""
 
+def read_games(rows: Iterable[Row], separator: str = COMMA) -> list[PeriodGame]:
+    """Return the games of the rows, whose cells were separated so; the first row may name the columns.
 
-def read_games(rows: Iterable[Row]) -> list[PeriodGame]:
-    """Return the games of the rows; empty ones are left out, and the first may name the columns.
-
-    Raises CalculatorInputError, which names the line, the value, and what was expected.
+    Raises CalculatorInputError, which names the line, what was there, and what was expected.
     """
-    games: list[PeriodGame] = []
-    columns: tuple[str, ...] = COLUMNS
-    first = True
-    for line, row in rows:
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        named = tuple(cell.lower() for cell in cells)
-        if first and "opponent" in named:
-            columns = check_columns(line, named)
-        else:
-            games.append(read_row(line, cells, columns))
-        first = False
-    return games
 
-
-def check_columns(line: int, named: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the columns if the games can be read from them."""
-    if {"opponent", "result"} <= set(named) <= set(COLUMNS) and len(set(named)) == len(named):
-        return named
-    raise CalculatorInputError(
-        f"line {line}: columns are {shortened(','.join(named))},"
-        " but must be opponent, result and, if wanted, period"
-    )
-
-
-def read_row(line: int, cells: Sequence[str], columns: tuple[str, ...]) -> PeriodGame:
-    """Return the game of one row."""
-    if not 2 <= len(cells) <= len(columns):
-        raise CalculatorInputError(
-            f"line {line}: {shortened(','.join(cells))} has {len(cells)} cells, but must be {EXPECTED}"
+    def read(cells: Cells) -> PeriodGame:
+        opponent = read_rating(number_text(cells["opponent"], separator), "opponent")
+        return PeriodGame(
+            PlayedGame(opponent, read_score(cells["result"])), read_label(cells.get("period", ""))
         )
-    of = dict(zip(columns, cells, strict=False))
-    try:
-        result = PlayedGame(read_rating(of.get("opponent", ""), "opponent"), read_score(of.get("result", "")))
-    except CalculatorInputError as error:
-        raise CalculatorInputError(f"line {line}: {error}") from None
-    return PeriodGame(result, of.get("period", ""))
+
+    return read_table(rows, GAMES, read, separator)
+
+
+def read_label(text: str) -> str:
+    """Return the name of a period, which is shown as it is."""
+    if len(text) > LONGEST_LABEL or not text.isprintable():
+        raise CalculatorInputError(
+            f"the period is {shortened(text)}, but must be up to {LONGEST_LABEL} printable characters"
+        )
+    return text

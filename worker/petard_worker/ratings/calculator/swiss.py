@@ -1,15 +1,17 @@
 """Who meets whom in the next round of a Swiss system: a simple pairing, not the Dutch one of FIDE.
 
-Players stand by points, then rating. From the top, everyone gets the best placed opponent of the lower half
-of those with the same points, then the others of them, then those below: whom they have not met. Two who are
-left over and have met change opponents with the first pair that makes it possible, from the bottom.
+Players stand by points, then rating, then lots that hold for all rounds. From the top, everyone gets the best
+placed opponent of the lower half of those with the same points, then the others of them, then those below:
+whom they have not met. Two who are left over and have met change opponents with the first pair that makes it
+possible, from the bottom.
 
 While the rounds are at most half the players nobody meets anybody twice: each of two left over then has
 opponents not met, all of them in pairs, and together more than two a pair on average; so that some pair is
 one to change with. In longer tournaments two meet again when no such change helps.
 
-Of an odd number the last one who has not sat out yet does so, for a full point. Colours, the choice of
-floaters and accelerated rounds, which the real rules weigh, are left out.
+Of an odd number one has a bye, a round without a game for a full point: the last, by points, then rating,
+then lots, who has had none yet. Colours, the choice of floaters and accelerated rounds, which the real rules
+weigh, are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +24,7 @@ Met = Sequence[set[int]]
 def pair_round(
     order: Sequence[int], points: Sequence[int], met: Met, sat_out: set[int]
 ) -> tuple[Pairs, int | None]:
-    """Return who meets whom, and who sits out; `order` is that of points, then rating."""
+    """Return who meets whom, and who sits out; `order` is that of points, rating, lots."""
     waiting = list(order)
     bye = None
     if len(waiting) % 2:

@@ -16,14 +16,15 @@ from petard_worker.ratings import fide
 from petard_worker.ratings.calculator.accepted import (
     CalculatorInputError,
     PlayedGame,
+    check_game,
     check_rating,
     check_results,
     shortened,
 )
-from petard_worker.ratings.calculator.change import plain_move
 from petard_worker.ratings.calculator.expected import counted_score
-from petard_worker.ratings.calculator.performance import Performance, Record, count, performance
-from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, k_for
+from petard_worker.ratings.calculator.game_effect import plain_move
+from petard_worker.ratings.calculator.performance_rating import Performance, Record, count, performance
+from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, found_k
 from petard_worker.ratings.k_factors import KFactor
 
 
@@ -32,6 +33,10 @@ class PeriodGame(NamedTuple):
 
     result: PlayedGame
     period: str = ""
+
+
+AnyGame = PeriodGame | PlayedGame | tuple[float, float]
+"""A plain pair is the opponent's rating and the score."""
 
 
 class GameLine(NamedTuple):
@@ -84,40 +89,40 @@ class Tournament(NamedTuple):
     """From the start to after the last game."""
 
 
-def plain_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) -> Tournament:
+def plain_tournament(start: float, games: Iterable[AnyGame], choice: KChoice | float) -> Tournament:
     """Return what the games do when the rating moves after every one. Raises CalculatorInputError."""
-    check(start, games, choice)
+    played, chosen = check(start, games, choice)
     lines: list[GameLine] = []
-    R, peak = start, start if choice.peak is None else choice.peak
-    for number, (result, period) in enumerate(games, 1):
+    R, peak = start, start if chosen.peak is None else chosen.peak
+    for number, (result, period) in enumerate(played, 1):
         peak = max(peak, R)
-        k = k_for(choice._replace(peak=peak), R, since=number - 1)
-        move = plain_move(R, result.opponent, result.score, k.k)
-        lines.append(GameLine(number, period, *result, R, k, move.expected, move.change, move.new))
+        factor = found_k(chosen._replace(peak=peak), R, since=number - 1)
+        move = plain_move(R, result.opponent, result.score, factor.k)
+        lines.append(GameLine(number, period, *result, R, factor, move.expected, move.change, move.new))
         R = move.new
-    return summary(start, R, lines, (), choice)
+    return summary(start, R, lines, (), chosen)
 
 
-def fide_tournament(start: float, games: Sequence[PeriodGame], choice: KChoice) -> Tournament:
+def fide_tournament(start: float, games: Iterable[AnyGame], choice: KChoice | float) -> Tournament:
     """Return what the games do by FIDE's rules, period by period. Raises CalculatorInputError."""
-    check(start, games, choice)
-    check_periods([game.period for game in games])
+    played, chosen = check(start, games, choice)
+    check_periods([game.period for game in played])
     lines: list[GameLine] = []
     periods: list[PeriodLine] = []
-    R, peak = start, start if choice.peak is None else choice.peak
-    for label, group in groupby(games, key=lambda game: game.period):
+    R, peak = start, start if chosen.peak is None else chosen.peak
+    for label, group in groupby(played, key=lambda game: game.period):
         results = [game.result for game in group]
         peak = max(peak, R)
-        k = k_for(choice._replace(peak=peak), R, together=len(results), since=len(lines))
-        period = rate_period(label, R, k, results, len(lines))
+        factor = found_k(chosen._replace(peak=peak), R, together=len(results), since=len(lines))
+        period = rate_period(label, R, factor, results, len(lines))
         lines += period
-        change = k.k * math.fsum(line.score - line.expected for line in period)
+        change = factor.k * math.fsum(line.score - line.expected for line in period)
         counted = fide.rounded(change)
         end = R + counted
         below_floor = end < fide.RATING_FLOOR
-        periods.append(PeriodLine(label, len(results), R, k, change, counted, end, below_floor))
+        periods.append(PeriodLine(label, len(results), R, factor, change, counted, end, below_floor))
         R = end
-    return summary(start, R, lines, tuple(periods), choice)
+    return summary(start, R, lines, tuple(periods), chosen)
 
 
 def rate_period(
@@ -134,22 +139,37 @@ def rate_period(
     return lines
 
 
-def check(start: float, games: Sequence[PeriodGame], choice: KChoice) -> None:
-    """Refuse what cannot be calculated with."""
+def check(
+    start: float, games: Iterable[AnyGame], choice: KChoice | float
+) -> tuple[Sequence[PeriodGame], KChoice]:
+    """Return the games and how K is found, or refuse what cannot be calculated with."""
     check_rating(start, "the starting rating")
-    check_results(tuple(game.result for game in games))
-    check_choice(choice)
+    if not isinstance(games, Iterable):
+        raise CalculatorInputError(f"the games are {shortened(games)}, but must be a list of them")
+    played = [check_period_game(game) for game in games]
+    check_results([game.result for game in played])
+    return played, check_choice(choice)
+
+
+def check_period_game(game: AnyGame) -> PeriodGame:
+    """Return the game if it can have been played; one without a period is of the only one."""
+    if not isinstance(game, PeriodGame):
+        return PeriodGame(check_game(game))
+    if not isinstance(game.period, str):
+        raise CalculatorInputError(f"period is {shortened(game.period)}, but must be a text")
+    return PeriodGame(check_game(game.result), game.period)
 
 
 def check_periods(labels: Iterable[str]) -> None:
     """Refuse periods that are taken up again after another one: each is rated as a whole."""
-    ended = [label for label, _ in groupby(labels)]
-    again = next((label for index, label in enumerate(ended) if label in ended[:index]), None)
-    if again is not None:
-        raise CalculatorInputError(
-            f"period {shortened(again)} is taken up again after another one:"
-            " the games of a period must follow each other"
-        )
+    ended: set[str] = set()
+    for label, _ in groupby(labels):
+        if label in ended:
+            raise CalculatorInputError(
+                f"period {shortened(label)} is taken up again after another one:"
+                " the games of a period must follow each other"
+            )
+        ended.add(label)
 
 
 def summary(

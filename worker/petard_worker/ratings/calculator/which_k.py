@@ -1,7 +1,7 @@
 """Which K counts for a player, and why."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from petard_worker.ratings.calculator.accepted import (
     MOST_GAMES,
@@ -11,8 +11,10 @@ from petard_worker.ratings.calculator.accepted import (
     check_k,
     check_range,
     check_rating,
+    is_number,
     read_number,
     shortened,
+    stripped,
 )
 from petard_worker.ratings.k_factors import K_RULES, KFactor, KReason, Results, limited
 from petard_worker.ratings.parameters import PLAIN_NUMBER
@@ -55,7 +57,7 @@ def read_k(
     text: str, games: int | None = None, age: float | None = None, peak: float | None = None
 ) -> KChoice:
     """Return the choice that a text says: a rule's name or a number."""
-    word = text.strip().lower()
+    word = stripped(text, "K").lower()
     if word in RULES:
         return check_choice(KChoice(word, None, games, age, peak))
     if not PLAIN_NUMBER.fullmatch(word):
@@ -65,8 +67,14 @@ def read_k(
     return check_choice(KChoice("auto", read_number(word, "K"), games, age, peak))
 
 
-def check_choice(choice: KChoice) -> KChoice:
-    """Return the choice if everything in it is in range."""
+def check_choice(choice: KChoice | float) -> KChoice:
+    """Return the choice if everything in it is in range; a number is K itself."""
+    if is_number(choice):
+        return KChoice(given=check_k(cast("float", choice)))
+    if not isinstance(choice, KChoice):
+        raise CalculatorInputError(
+            f"K is {shortened(choice)}, but must be a number such as 20 or a KChoice, such as KChoice('fide')"
+        )
     if choice.rule not in RULES:
         raise CalculatorInputError(
             f"the rule for K is {shortened(choice.rule)}, but must be {', '.join(RULES)}"
@@ -82,11 +90,19 @@ def check_choice(choice: KChoice) -> KChoice:
     return choice
 
 
-def k_for(choice: KChoice, rating: float, together: int = 1, since: int = 0) -> KFactor:
-    """Return K and why.
+def k_for(choice: KChoice | float, rating: float, together: int = 1, since: int = 0) -> KFactor:
+    """Return K and why. Raises CalculatorInputError.
 
     together: how many games are rated together; since: how many were rated since the choice was made.
     """
+    check_rating(rating)
+    check_count(together, 1, MOST_GAMES, "the number of games rated together")
+    check_count(since, 0, MOST_GAMES, "the number of games since")
+    return found_k(check_choice(choice), rating, together, since)
+
+
+def found_k(choice: KChoice, rating: float, together: int = 1, since: int = 0) -> KFactor:
+    """Return K and why, of what was checked or calculated."""
     return limited(unlimited_k(choice, rating, since), together)
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from petard_worker.ratings import fide
 from petard_worker.ratings.calculator.accepted import PlayedGame, check_rating, check_score
 from petard_worker.ratings.calculator.expected import counted_score, logistic
-from petard_worker.ratings.calculator.performance import Performance, performance
-from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, k_for
+from petard_worker.ratings.calculator.performance_rating import Performance, performance
+from petard_worker.ratings.calculator.which_k import Assumption, KChoice, check_choice, found_k
 from petard_worker.ratings.k_factors import KFactor
 
 PLAIN_FORMULA = "R + K (S - E)"
@@ -55,23 +55,30 @@ class GameEffect(NamedTuple):
 
 
 def change(
-    rating: float, opponent: float, score: float, choice: KChoice, opponent_choice: KChoice | None = None
+    rating: float,
+    opponent: float,
+    score: float,
+    choice: KChoice | float,
+    opponent_choice: KChoice | float | None = None,
 ) -> GameEffect:
-    """Return what a game does to the rating: score is 1, 0.5 or 0. Raises CalculatorInputError."""
+    """Return what a game does to the rating: score is 1, 0.5 or 0, a number as choice is K itself.
+
+    Raises CalculatorInputError.
+    """
     check_rating(rating)
     check_rating(opponent, "the opponent's rating")
     S = check_score(score)
     return GameEffect(
-        moves(rating, opponent, S, choice),
+        moves(rating, opponent, S, check_choice(choice)),
         opponent,
         performance([PlayedGame(opponent, S)]),
-        None if opponent_choice is None else moves(opponent, rating, 1 - S, opponent_choice),
+        None if opponent_choice is None else moves(opponent, rating, 1 - S, check_choice(opponent_choice)),
     )
 
 
 def moves(rating: float, opponent: float, score: float, choice: KChoice) -> Moves:
     """Return what becomes of one of the two by both formulas."""
-    k = k_for(check_choice(choice), rating)
+    k = found_k(choice, rating)
     return Moves(
         rating,
         score,

@@ -60,9 +60,9 @@ class Performance(NamedTuple):
     """Why there is no exact one, where there is none."""
 
 
-def performance(results: Iterable[PlayedGame]) -> Performance:
+def performance(results: Iterable[PlayedGame | tuple[float, float]]) -> Performance:
     """Return the performance ratings of at least one game. Raises CalculatorInputError."""
-    played = check_results(tuple(results))
+    played = check_results(results)
     record = count(played)
     Ra = math.fsum(result.opponent for result in played) / len(played)
     share = record.points / record.games

@@ -15,6 +15,8 @@ from petard_worker.ratings.calculator.accepted import (
     check_count,
     check_range,
     check_rating,
+    is_number,
+    shortened,
 )
 
 MOST_LISTED = 10**12
@@ -86,7 +88,9 @@ def estimated_percentile(rating: float, reference: Reference = GERMANY_2007) -> 
     """Return the share of a normal distribution that lies below the rating."""
     check_rating(rating)
     check_range(reference.mean, LOWEST_RATING, HIGHEST_RATING, "the mean")
-    if not 0 < reference.deviation < math.inf:
-        raise CalculatorInputError(f"the deviation is {reference.deviation!r}, but must be above 0")
+    if not (is_number(reference.deviation) and 0 < reference.deviation < math.inf):
+        raise CalculatorInputError(
+            f"the deviation is {shortened(reference.deviation)}, but must be a number above 0"
+        )
     z = (rating - reference.mean) / reference.deviation
     return Estimate(50 * math.erfc(-z / math.sqrt(2)), reference)
