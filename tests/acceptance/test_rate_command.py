@@ -79,15 +79,15 @@ def test_table_shows_every_change_and_where_everybody_stands(run, simultaneous):
     assert ["alice", "1563.43", "175.22", "1", "1", "0", "1563.43"] in lines
 
 
-def test_rating_that_no_pool_has_is_remarked_and_brought_inside(run):
-    players = {"alice": {"rating": 3500}, "bob": {"rating": 3100}}
+def test_state_that_no_pool_has_is_remarked_and_brought_inside(run):
+    players = {"alice": {"rating": 3500}, "bob": {"rating": 1500, "rd": 500}}
 
     ended = run("rate", stdin=request(players=players))
 
     assert ended.json["players"]["alice"]["rating"] == 3000
     assert ended.stderr == (
-        "'alice' is rated outside rating_min 0 to rating_max 3000, and so are 1 more:"
-        " games bring a rating inside\n"
+        "'alice' is rated 3500, outside rating_min 0 to rating_max 3000: games bring the rating inside\n"
+        "'bob' has rd 500, above the parameter rd 350, the highest there is\n"
     )
 
 

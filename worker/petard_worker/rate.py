@@ -235,14 +235,18 @@ def refusing(system: RatingSystem, where: str) -> Iterator[None]:
         ) from None
 
 
-def out_of_range(rated: RatedInOrder | RatedTogether, request: RateRequest) -> list[str]:
-    """Return the given players whose rating no player of such a pool can have; games bring it inside."""
-    low, high = rated.system.rating_min, rated.system.rating_max
-    return [
-        name
-        for name, given in request.players.items()
-        if given.rating is not None and not low <= given.rating <= high
-    ]
+def out_of_range(rated: RatedInOrder | RatedTogether, request: RateRequest) -> Iterator[str]:
+    """Yield where given players stand as nobody in such a pool can, and what becomes of it."""
+    system = rated.system
+    low, high, rd = system.rating_min, system.rating_max, system.initial().rd
+    for name, given in request.players.items():
+        if given.rating is not None and not low <= given.rating <= high:
+            yield (
+                f"{name!r} is rated {given.rating:g}, outside rating_min {low:g} to rating_max {high:g}:"
+                " games bring the rating inside"
+            )
+        if given.rd is not None and given.rd > rd > 0:
+            yield f"{name!r} has rd {given.rd:g}, above the parameter rd {rd:g}, the highest there is"
 
 
 def as_answer(rated: RatedInOrder | RatedTogether) -> dict[str, object]:

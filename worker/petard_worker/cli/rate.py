@@ -1,6 +1,7 @@
 """`petard rate`: games without a pool, rated from given states."""
 
 import sys
+from itertools import islice
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from petard_worker.cli.output import JsonOption, print_table, talk
 from petard_worker.rate import RatedChange, RatedInOrder, RatedTogether, as_answer, out_of_range
 from petard_worker.rate import rate as rate_games
 from petard_worker.rate_request import EXAMPLE, MAX_REQUEST_BYTES, read_request
+
+MOST_REMARKS = 5
 
 
 def rate(
@@ -40,13 +43,8 @@ def rate(
         raw = stream.read(MAX_REQUEST_BYTES + 1)
     request = usage_errors(lambda: read_request(raw))
     rated = usage_errors(lambda: rate_games(request))
-    if outside := out_of_range(rated, request):
-        low, high = rated.system.rating_min, rated.system.rating_max
-        talk(
-            f"{outside[0]!r} is rated outside rating_min {low:g} to rating_max {high:g}"
-            + (f", and so are {len(outside) - 1} more" if len(outside) > 1 else "")
-            + ": games bring a rating inside"
-        )
+    for remark in islice(out_of_range(rated, request), MOST_REMARKS):
+        talk(remark)
     if table:
         show(rated)
     else:
