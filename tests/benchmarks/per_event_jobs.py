@@ -27,6 +27,8 @@ from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 QUEUE = "per-event"
 JOB = "per_event_jobs.rate_game"
 CHUNK = 500
+COLUMNS = 13
+"""Of a record in the table of ratings; its rating period, which comes last, is none of it."""
 
 TABLES: LiteralString = """
     CREATE TABLE player_rating (
@@ -147,7 +149,7 @@ def insert_players(connection: psycopg.Connection, players: list[str]) -> None:
         VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
     """
     for player in players:
-        connection.execute(sql, (player, *new_record(rules())))
+        connection.execute(sql, (player, *new_record(rules())[:COLUMNS]))
 
 
 def save_rating(connection: psycopg.Connection, change: PlayerChange) -> None:
@@ -158,7 +160,7 @@ def save_rating(connection: psycopg.Connection, change: PlayerChange) -> None:
             player_seq = %s
         WHERE player = %s
     """
-    connection.execute(sql, (*change.after, change.player))
+    connection.execute(sql, (*change.after[:COLUMNS], change.player))
 
 
 def append_history(connection: psycopg.Connection, event: GameEvent, change: PlayerChange) -> None:

@@ -174,7 +174,7 @@ def test_the_pipeline_rates_as_the_system_alone_does(
     apply_all(connection, client, keys, pushed(drawn), limit=limit)
 
     assert dead_letters(owner) == []
-    expected = rated(rules.system, drawn, rules.season_month)
+    expected = rated(rules.system, drawn, rules.system.season_month)
     found = records(owner)
     assert found.keys() == expected.keys()
     for name, state in expected.items():

@@ -264,9 +264,35 @@ def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
 
     A late event lets nothing age, and is of no new season; with periods it is one of the open period.
     """
-    if when.period is not None and record.period is not None and record.period.period == when.period:
-        return record.period.start
-    days, new_season = elapsed(rules, record, when)
+    if when.period is not None:
+        return state_in_period(rules, record, when.period)
+    last, days, new_season = record.last_played, 0.0, False
+    if last is not None and when.time > last:
+        days = (when.time - last).total_seconds() / SECONDS_PER_DAY
+        if rules.system.season_month:
+            new_season = has_started(when.time, last, rules.system.season_month)
+    return state_of(record, days, new_season=new_season)
+
+
+def state_in_period(rules: PoolRules, record: PlayerRecord, now: Period) -> PlayerState:
+    """Return the player as the period began, counted in whole periods: no game of it differs from another.
+
+    A late game has counted in a later period than its own, so that one is looked at, too.
+    """
+    last, counted = record.last_played, record.period
+    if counted is not None and counted.period == now:
+        return counted.start
+    if last is None:
+        return state_of(record, 0.0, new_season=False)
+    last_day = first_day(last, now.days)
+    if counted is not None:
+        last_day = max(last_day, counted.period.day)
+    new_season = has_started(start_of(now.day), start_of(last_day), rules.system.season_month)
+    return state_of(record, float(max(now.day - last_day, 0)), new_season=new_season)
+
+
+def state_of(record: PlayerRecord, days: float, *, new_season: bool) -> PlayerState:
+    """Return the player so many days after the last rated event."""
     return PlayerState(
         record.rating,
         record.rd,
@@ -278,34 +304,6 @@ def state_at(rules: PoolRules, record: PlayerRecord, when: When) -> PlayerState:
         record.draws,
         new_season,
     )
-
-
-def elapsed(rules: PoolRules, record: PlayerRecord, when: When) -> tuple[float, bool]:
-    """Return the days since the player's last rated event, and whether a season has started since."""
-    last = record.last_played
-    if last is None:
-        return 0.0, False
-    if when.period is not None:
-        return elapsed_periods(rules, last, record.period, when.period)
-    if when.time <= last:
-        return 0.0, False
-    days = (when.time - last).total_seconds() / SECONDS_PER_DAY
-    month = rules.system.season_month
-    return days, month > 0 and has_started(when.time, last, month)
-
-
-def elapsed_periods(
-    rules: PoolRules, last: datetime, counted: OpenPeriod | None, now: Period
-) -> tuple[float, bool]:
-    """Return what `elapsed` does, in whole periods: no game of a period differs from another.
-
-    A late game has counted in a later period than its own, so that one is looked at, too.
-    """
-    last_day = first_day(last, now.days)
-    if counted is not None:
-        last_day = max(last_day, counted.period.day)
-    days = float(max(now.day - last_day, 0))
-    return days, has_started(start_of(now.day), start_of(last_day), rules.season_month)
 
 
 def later(last: datetime | None, time: datetime) -> datetime:

@@ -40,11 +40,6 @@ class PoolRules:
         """Return how many days a rating period lasts; 0 where every game is rated on its own."""
         return self.system.period
 
-    @property
-    def season_month(self) -> int:
-        """Return the month in which a season starts; 0 where there are no seasons."""
-        return self.system.season_month
-
     def declared(self, parameter: str) -> Iterator[Field[Any]]:
         """Yield the declaration of a parameter given by its public name, if there is one."""
         for rules, prefix in ((self.system, ""), (self.bombs, BOMB_PREFIX), (self.abandons, "")):
