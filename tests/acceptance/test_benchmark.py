@@ -7,7 +7,18 @@ import sys
 from pathlib import Path
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "run.py"
-SMALL = "--events 1500 --job-events 20 --players 50 --rounds 1 --latency-seconds 1".split()
+SMALL = [
+    "--events",
+    "1500",
+    "--job-events",
+    "20",
+    "--players",
+    "50",
+    "--rounds",
+    "1",
+    "--latency-seconds",
+    "1",
+]
 
 
 def test_a_small_run_measures_everything() -> None:
