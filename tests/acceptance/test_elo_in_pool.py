@@ -186,3 +186,11 @@ def test_options_that_do_not_go_together_are_refused(run, games, options, words)
 
     assert (ended.code, ended.stdout) == (2, "")
     assert words in ended.stderr
+
+
+@pytest.mark.parametrize("typed", ["zed:nan", "zed:inf", "zed:20000", "zed:1e300"])
+def test_rating_that_cannot_be_is_refused_in_one_line(run, games, typed):
+    ended = run("elo", "simulate-field", "--pool", "p", "--player", "ann", "--player", typed)
+
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("petard: the rating of 'zed' is ")

@@ -61,20 +61,13 @@ def test_player_whom_nobody_knows_is_named(connection: Connection) -> None:
         named_in_pool(connection, pool_in(connection), ["zoe"])
 
 
-def test_tournament_is_played_in_points_of_elo_and_told_in_those_of_the_pool(connection: Connection) -> None:
+def test_scale_of_a_pool_is_what_400_points_of_elo_come_to(connection: Connection) -> None:
     make_pool(connection, system="elo", parameters={"scale": 800})
+
     field = named_in_pool(connection, pool_in(connection), ["a:1000", "b:1600"])
-    seen: list[Entrant] = []
 
-    def watched(entrants: list[Entrant]) -> Forecast:
-        seen.extend(entrants)
-        return play(entrants)
-
-    found = field.forecast(watched)
-
-    # On a scale of 800 a point is worth half a point of Elo, whose scale is 400; counted from the best.
-    assert (field.elo_point, seen) == (2, [Entrant("a", -300), Entrant("b", 0)])
-    assert [(line.name, line.rating) for line in found.players] == [("b", 1600), ("a", 1000)]
+    assert field.players == [Entrant("a", 1000), Entrant("b", 1600)]
+    assert (field.elo_point, field.scale) == (2, 800)
 
 
 def test_name_that_is_there_twice_makes_no_tournament(connection: Connection) -> None:
@@ -82,24 +75,7 @@ def test_name_that_is_there_twice_makes_no_tournament(connection: Connection) ->
     field = named_in_pool(connection, pool_in(connection), ["a:1500", "a:1600"])
 
     with pytest.raises(CalculatorInputError, match="player 'a' is there twice: names must differ"):
-        field.forecast(play)
-
-
-def test_only_differences_count_however_small_the_points_of_a_pool_are(
-    connection: Connection, owner: psycopg.Connection
-) -> None:
-    make_pool(connection, system="elo", parameters={"scale": 1})
-    list_player(owner, "high", 1600)
-    list_player(owner, "low", 1599)
-    list_player(owner, "last", 0)
-
-    found = top_of_pool(connection, pool_in(connection), 3, NOW).forecast(play)
-
-    assert [(line.name, line.rating) for line in found.players] == [
-        ("high", 1600),
-        ("low", 1599),
-        ("last", 0),
-    ]
+        play(field.players)
 
 
 @pytest.mark.parametrize("typed", ["inf", "-inf", "NaN"])

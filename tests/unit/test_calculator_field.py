@@ -14,6 +14,7 @@ from petard_worker.ratings.calculator import (
     Entrant,
     Forecast,
     Setting,
+    check_setting,
     simulate_round_robin,
     simulate_swiss,
 )
@@ -50,7 +51,7 @@ ratings = st.floats(-10_000, 10_000)
 
 @given(ratings, ratings, st.floats(0, 1))
 def test_draws_leave_the_mean_score_and_are_probabilities(a: float, b: float, d: float) -> None:
-    win, draw = thresholds(a, b, d)
+    win, draw = thresholds(a, b, Setting(1, d))
 
     assert 0 <= win <= draw <= 1
     assert win + (draw - win) / 2 == pytest.approx(logistic(a - b), abs=1e-15)
@@ -58,8 +59,8 @@ def test_draws_leave_the_mean_score_and_are_probabilities(a: float, b: float, d:
 
 def test_equals_draw_the_given_share_and_unequals_fewer() -> None:
     # E = .9090909: 2 * .3 * .0909091 = .0545455.
-    win, draw = thresholds(1500, 1500, 0.3)
-    strong_win, strong_draw = thresholds(1900, 1500, 0.3)
+    win, draw = thresholds(1500, 1500, Setting(1, 0.3))
+    strong_win, strong_draw = thresholds(1900, 1500, Setting(1, 0.3))
 
     assert (win, draw) == (pytest.approx(0.35), pytest.approx(0.65))
     assert strong_draw - strong_win == pytest.approx(0.6 / 11)
@@ -271,3 +272,15 @@ def test_no_random_number_is_wasted() -> None:
     simulate_round_robin(CLUB, Setting(10), lambda: next(numbers) % 10 / 10, quiet)
 
     assert next(numbers) == 10 * 21
+
+
+def test_scale_says_for_how_many_points_the_odds_are_ten_to_one() -> None:
+    win, draw = thresholds(10, 0, Setting(1, 0, scale=10))
+
+    assert win == draw == pytest.approx(10 / 11, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0, -400, math.inf, math.nan])
+def test_scale_that_is_none_is_refused(scale: float) -> None:
+    with pytest.raises(CalculatorInputError, match="the scale is"):
+        check_setting(Setting(1, 0, scale))

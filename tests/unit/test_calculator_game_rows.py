@@ -48,7 +48,7 @@ def test_empty_rows_are_left_out() -> None:
         (("name,result", "1800,win"), "line 1: columns are 'name,result', but must be opponent"),
         (("Gegner,Ergebnis", "1800,win"), "line 1: opponent is 'Gegner'.*; to name the columns it needs"),
         (("opponent,result", "1800,0,5"), "line 2: '1800,0,5' has 3 cells"),
-        (("1700,win", "1800,0,5"), "line 2: '1800,0,5' could end with one cell, 0,5, or with two"),
+        (("1700,win", "1800,0,5"), "line 2: '1800,0,5' could have one cell 0,5, or two: write 0.5 or loss"),
         (("opponent,result", "1800"), "line 2: '1800' has nothing for result"),
         (("1800,win", "opponent,result"), "line 2: opponent is 'opponent'"),
         (("99999,win",), "line 1: opponent is 99999.0"),
@@ -98,8 +98,8 @@ def test_message_shows_the_separator_of_the_table() -> None:
         read_games([(1, ["1800"])], ";")
 
 
-def test_named_columns_leave_no_doubt_of_a_comma() -> None:
-    found = read_games(rows("opponent,result,period", "1800,0,5"))
+def test_a_loss_in_words_leaves_no_doubt_of_a_comma() -> None:
+    found = read_games(rows("opponent,result,period", "1800,loss,5"))
 
     assert found == [PeriodGame(PlayedGame(1800, 0), "5")]
 
@@ -110,3 +110,14 @@ def test_period_that_cannot_be_shown_is_refused_with_its_line(label: str) -> Non
 
     with pytest.raises(CalculatorInputError, match=r"line 2: .*period.*printable"):
         read_games(rows)
+
+
+@pytest.mark.parametrize("cell", ["1.850", "1,850"])
+def test_what_could_be_thousands_is_refused_where_commas_do_not_separate(cell: str) -> None:
+    with pytest.raises(CalculatorInputError, match=f"line 1: '{cell}' could be 1850 or 1.850"):
+        read_games([(1, [cell, "win"])], ";")
+
+
+def test_a_half_with_a_decimal_comma_is_no_loss_in_a_named_column() -> None:
+    with pytest.raises(CalculatorInputError, match=r"line 2: .*could have one cell 0,5, or two"):
+        read_games(rows("opponent,result,period", "1600,0,5"))

@@ -54,6 +54,17 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == ([b"old"] if force else [])
 
 
+def test_rights_of_a_file_that_is_replaced_stay(tmp_path: Path) -> None:
+    file = tmp_path / ("棋" * 82 + ".pdf")  # as long as a name may be
+    file.write_bytes(b"old")
+    file.chmod(0o600)
+
+    write_new(file, b"new", force=True)
+
+    assert file.read_bytes() == b"new"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "real.svg").write_bytes(b"old")
     (tmp_path / "link.svg").symlink_to("real.svg")

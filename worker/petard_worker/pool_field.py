@@ -1,6 +1,6 @@
-"""Who of a pool plays a tournament, and what a forecast says of them, in the pool's own points."""
+"""Who of a pool plays a tournament, with ratings in the pool's own points."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from petard_worker.pool_settings import pool_settings
 from petard_worker.postgres import boards
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import Pool
-from petard_worker.ratings.calculator import LOWEST_RATING, CalculatorInputError, Entrant, Forecast
+from petard_worker.ratings.calculator import SCALE, CalculatorInputError, Entrant
 from petard_worker.ratings.parameters import as_number
 from petard_worker.ratings.pool_rules import pool_rules
 
@@ -33,24 +33,10 @@ class PoolField(NamedTuple):
     elo_point: float
     """How many points of the pool weigh as much as one point of Elo."""
 
-    def forecast(self, play: Callable[[list[Entrant]], Forecast]) -> Forecast:
-        """Return what `play` makes of the players, with ratings in the pool's own points.
-
-        It gets ratings in points of Elo, by which it reckons, counted from the best player's: only their
-        differences mean anything, and one beyond all ratings is as good as any. What it raises where they
-        make no tournament, because a name is there twice, say, is raised here.
-        """
-        best = max(rating for _, rating in self.players)
-        found = play(
-            [
-                Entrant(name, max((rating - best) / self.elo_point, LOWEST_RATING))
-                for name, rating in self.players
-            ]
-        )
-        ratings = dict(self.players)
-        return found._replace(
-            players=tuple(line._replace(rating=ratings[line.name]) for line in found.players)
-        )
+    @property
+    def scale(self) -> float:
+        """Return for how many points of the pool the odds are ten to one: what a forecast's Setting needs."""
+        return SCALE * self.elo_point
 
 
 def top_of_pool(connection: Connection, pool: Pool, count: int, now: datetime) -> PoolField:

@@ -81,7 +81,9 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR09
         case psycopg.errors.InsufficientPrivilege():
             return f"Postgres refused (PETARD_DATABASE_URL): {first_line(error)}", BAD_CONFIGURATION
         case OSError():
-            return f"{error.strerror}: {error.filename}" if error.filename else str(error), FAILED
+            return f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(
+                error
+            ), FAILED
     return None
 
 

@@ -84,8 +84,8 @@ def simulate_field(
 
     With --pool the players are the first of its board, or those named by --player, as if their ratings were
     known exactly. Ratings are shown, and typed as NAME:RATING, as the pool shows them (JSON: in its points).
-    For the chances they are divided by what weighs as much as one point of Elo in the pool's system (JSON:
-    `elo_point`), since the expected scores are those of Elo's scale of 400.
+    The odds are ten to one for as many points as weigh as much as 400 of Elo in the pool's system (JSON:
+    `elo_point` is what one point of Elo comes to).
 
     A file has lines of name and rating, or names its columns in its first line: name (or player) and rating
     (or elo), in any order. They are separated by ; or tab or comma: by whichever, in this order, the first
@@ -98,16 +98,13 @@ def simulate_field(
         number = check_count(read_count(seed, "the seed"), 0, LARGEST_SEED, "the seed")
         play = simulation(format_, None if rounds is None else read_count(rounds, "the number of rounds"))
         first = None if top is None else check_count(read_count(top, "--top"), 2, MOST_PLAYERS, "--top")
-    field = chosen_field(pool, player, csv, first)
-    with calculator_errors():
-        typed = typed_entrants(player, csv) if field is None else []
+        field = chosen_field(pool, player, csv, first)
+        entrants = typed_entrants(player, csv) if field is None else list(field.players)
+        if field is not None:
+            setting = setting._replace(scale=field.scale)
         uniform = random.Random(number).random  # noqa: S311 - a forecast is no secret
         with progress("tournaments") as bar:
-
-            def forecast(entrants: list[Entrant]) -> Forecast:
-                return play(entrants, setting, uniform, lambda done: bar.show(done, setting.runs))
-
-            found = forecast(typed) if field is None else field.forecast(forecast)
+            found = play(entrants, setting, uniform, lambda done: bar.show(done, setting.runs))
     if json:
         facts = {"format": format_, "seed": number, **found._asdict(), "players": as_facts(found.players)}
         print_json(

@@ -1,6 +1,7 @@
 """Where does a drawing go? Into a file, over one that is there only by force, or to standard output."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -46,10 +47,11 @@ def create(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put all of the content in the place of a file: it is written beside it, and moved."""
-    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    """Put all of the content in the place of a file: it is written beside it, and moved; rights stay."""
+    beside = path.with_name(f".petard.{os.getpid()}")
     try:
         beside.write_bytes(content)
+        shutil.copymode(path, beside)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

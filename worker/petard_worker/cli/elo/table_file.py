@@ -17,6 +17,8 @@ from petard_worker.cli.errors import USAGE, CommandFailed
 SEPARATORS = (";", "\t", ",")
 QUOTED = re.compile(r'"[^"]*("|$)')
 NAMED = re.compile(r'"?sep=([;\t,])"?', re.IGNORECASE)
+LINE_END = re.compile("\r\n|\r|\n")
+BYTES_LINE_END = re.compile(b"\r\n|\r|\n")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_SHOWN = 40
 SAVE_AS = (
@@ -35,7 +37,7 @@ class TableFile(NamedTuple):
 def read_table_file(file: Path) -> TableFile:
     """Return the table of a CSV file; - is standard input. Raises CommandFailed, OSError."""
     text = decoded(sys.stdin.buffer.read() if file == Path("-") else file.read_bytes(), file)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for line in LINE_END.split(text) if line.strip()), "")
     named = NAMED.fullmatch(first.strip(" "))
     separator = named.group(1) if named else separator_of(first)
     return TableFile(separator, rows_of(text, separator, file, skipping=first if named else None))
@@ -66,16 +68,21 @@ def decoded(content: bytes, file: Path) -> str:
     """Return the text of a file in UTF-8, or in UTF-16 with its mark."""
     if content.startswith(UTF_16_MARKS):
         try:
-            return content.decode("utf-16")
+            text = content.decode("utf-16")
         except UnicodeDecodeError:
-            raise CommandFailed(f"{file} begins like UTF-16 text and is none: {SAVE_AS}", USAGE) from None
+            text = "\0"
+        if "\0" not in text:
+            return text
+        raise CommandFailed(f"{file} begins like UTF-16 text and is none: {SAVE_AS}", USAGE)
     if b"\0" in content:
         raise CommandFailed(f"{file} is not UTF-8 text: {SAVE_AS}", USAGE)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         number, line = next(
-            (number, line) for number, line in enumerate(content.split(b"\n"), 1) if not is_utf_8(line)
+            (number, line)
+            for number, line in enumerate(BYTES_LINE_END.split(content), 1)
+            if not is_utf_8(line)
         )
         raise CommandFailed(
             f"line {number} of {file} is not UTF-8 text: {line.strip()[:LONGEST_SHOWN]!r}; {SAVE_AS}", USAGE

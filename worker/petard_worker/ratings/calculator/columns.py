@@ -5,7 +5,7 @@ a number. Then the order is free, and columns of other names are left out. Names
 letters.
 
 A comma in a number is a decimal comma where the cells are separated by something else: `1500,5` there is 1500
-and a half. What could mean thousands, `1,500`, is refused.
+and a half. What could mean thousands there, `1,500` or `1.500`, is refused.
 """
 
 import re
@@ -25,7 +25,7 @@ COMMA = ","
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 HALVES = {("0", "5"), ("0", "50")}
 """Cells that a decimal comma makes of one half where commas separate."""
-THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}[,.][0-9]{3}")
 
 
 class Column(NamedTuple):
@@ -107,15 +107,15 @@ def read_table(
 
 def number_text(cell: str, separator: str) -> str:
     """Return a number as the calculator reads it: with a point where the table has a decimal comma."""
-    if separator == COMMA or not DECIMAL_COMMA.fullmatch(cell):
+    if separator == COMMA:
         return cell
     if THOUSANDS.fullmatch(cell):
-        plain = cell.replace(COMMA, "")
+        plain = cell.replace(COMMA, "").replace(".", "")
         raise CalculatorInputError(
             f"{shortened(cell)} could be {plain} or {cell.replace(COMMA, '.')}: write {plain}, or one with"
             " other decimals"
         )
-    return cell.replace(COMMA, ".")
+    return cell.replace(COMMA, ".") if DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 def without_empty_end(cells: list[str]) -> list[str]:
@@ -159,11 +159,8 @@ def header_places(cells: Sequence[str], layout: Layout, separator: str) -> dict[
 def by_place(cells: Sequence[str], layout: Layout, separator: str) -> dict[str, str]:
     """Return the cells of a row by the columns in which they stand."""
     least = len([column for column in layout.columns if column.needed])
-    if separator == COMMA and len(cells) > least and (cells[-2], cells[-1]) in HALVES:
-        raise CalculatorInputError(
-            f"{shortened(separator.join(cells))} could end with one cell, {cells[-2]},{cells[-1]}, or with"
-            " two: separate cells by ; or name the columns in the first row"
-        )
+    if separator == COMMA and len(cells) > least:
+        refuse_halves(cells, len(cells) - 2)
     if least <= len(cells) <= len(layout.columns):
         return {
             column.name: cells[place] if place < len(cells) else ""
@@ -175,12 +172,24 @@ def by_place(cells: Sequence[str], layout: Layout, separator: str) -> dict[str, 
     )
 
 
+def refuse_halves(cells: Sequence[str], place: int) -> None:
+    """Refuse a row in which two cells may be one half, cut in two at its decimal comma."""
+    if tuple(cells[place : place + 2]) in HALVES:
+        half = COMMA.join(cells[place : place + 2])
+        raise CalculatorInputError(
+            f"{shortened(COMMA.join(cells))} could have one cell {half}, or two: write 0.5 or loss,"
+            " or separate cells by ;"
+        )
+
+
 def by_name(cells: Sequence[str], layout: Layout, header: Header, separator: str) -> dict[str, str]:
     """Return the cells of a row by the columns that the first row named."""
     row = shortened(separator.join(cells))
     # More cells than names are a comma too many: of a number, say.
     if len(cells) > header.width:
         raise CalculatorInputError(f"{row} has {counted(len(cells))}, but the first row names {header.width}")
+    if separator == COMMA and "result" in header.places:
+        refuse_halves(cells, header.places["result"])
     found = {name: cells[place] if place < len(cells) else "" for name, place in header.places.items()}
     empty = [column.name for column in layout.columns if column.needed and not found[column.name]]
     if empty:

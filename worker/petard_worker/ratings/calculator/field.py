@@ -25,8 +25,9 @@ from petard_worker.ratings.calculator.accepted import (
     check_rating,
     shortened,
 )
-from petard_worker.ratings.calculator.expected import logistic
+from petard_worker.ratings.calculator.expected import SCALE
 from petard_worker.ratings.calculator.swiss import pair_round
+from petard_worker.ratings.elo import logistic
 
 Uniform = Callable[[], float]
 """Returns the next random number, from 0 up to 1."""
@@ -84,10 +85,11 @@ class Thresholds(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How often to play, and how often equals draw."""
+    """How often to play, how often equals draw, and for how many points the odds are ten to one."""
 
     runs: int = USUAL_RUNS
     draws: float = USUAL_DRAWS
+    scale: float = SCALE
 
 
 def unheard(_done: int) -> None:
@@ -110,7 +112,7 @@ def simulate_round_robin(
     entrants = check_field(players, setting, uniform)
     check_count(games, 1, 2, "the number of games against each other")
     pairs = [
-        (a, b, *thresholds(entrants[a].rating, entrants[b].rating, setting.draws))
+        (a, b, *thresholds(entrants[a].rating, entrants[b].rating, setting))
         for a in range(len(entrants))
         for b in range(a + 1, len(entrants))
     ] * games
@@ -148,7 +150,7 @@ def simulate_swiss(
     equals = [
         list(group) for _, group in groupby(range(len(entrants)), key=lambda player: entrants[player].rating)
     ]
-    table = [[thresholds(a.rating, b.rating, setting.draws) for b in entrants] for a in entrants]
+    table = [[thresholds(a.rating, b.rating, setting) for b in entrants] for a in entrants]
 
     def play() -> list[int]:
         points = [0] * len(entrants)
@@ -188,10 +190,10 @@ def drawn_by_lot(players: Sequence[int], uniform: Uniform) -> list[int]:
     return order
 
 
-def thresholds(rating: float, opponent: float, d: float) -> Thresholds:
+def thresholds(rating: float, opponent: float, setting: Setting) -> Thresholds:
     """Return the thresholds of a game: P(win), and P(win) + P(draw)."""
-    E, E_other = logistic(rating - opponent), logistic(opponent - rating)
-    P_draw = 2 * d * min(E, E_other)
+    E, E_other = (logistic(D, setting.scale) for D in (rating - opponent, opponent - rating))
+    P_draw = 2 * setting.draws * min(E, E_other)
     P_win = E - P_draw / 2
     return Thresholds(P_win, P_win + P_draw)
 
@@ -292,4 +294,6 @@ def check_setting(setting: Setting) -> Setting:
         raise CalculatorInputError(f"setting is {shortened(setting)}, but must be a Setting(runs, draws)")
     check_count(setting.runs, 1, MOST_RUNS, "the number of runs")
     check_range(setting.draws, 0, 1, "the share of draws")
+    if not 0 < setting.scale < math.inf:
+        raise CalculatorInputError(f"the scale is {setting.scale!r}, but must be above 0")
     return setting
