@@ -291,17 +291,15 @@ class PetardWorker(SimpleWorker):
         self,
         queue: JsonQueue,
         stop: threading.Event | None = None,
-        on_stop: Callable[[], None] | None = None,
         run_unqueued: Callable[[], bool] | None = None,
         on_full: Callable[[], None] | None = None,
     ) -> None:
         """Register nothing yet; raise a redis ConnectionError if Redis is not there.
 
-        `on_stop` is called once, from a thread of its own, when a signal asks for the stop. `run_unqueued` is
-        called between jobs: it runs one job that RQ could not queue and says whether there was one.
+        `stop` is set when a signal asks for it. `run_unqueued` is called between jobs: it runs one job that
+        RQ could not queue and says whether there was one.
         """
         self.stop = stop or threading.Event()
-        self._on_stop = on_stop
         self._run_unqueued = run_unqueued or (lambda: False)
         self._on_full = on_full or (lambda: None)
         self._full = False
@@ -399,8 +397,6 @@ class PetardWorker(SimpleWorker):
     def _stop(self, signum: int) -> None:
         self.stop.set()
         log.info("stop_requested", signal=signum)
-        if self._on_stop is not None:
-            self._on_stop()
 
     @property
     def _stop_requested(self) -> bool:
