@@ -54,7 +54,7 @@ def replay(owner: psycopg.Connection, system: str, **parameters: int) -> dict[st
             period = Period(first.toordinal() - START.date().toordinal() + first_day(START, 7), 7)
             continue
         entry: GameEvent = parse_event(body.encode())
-        period = period_at(entry.time, rules.period) if period is None else period
+        period = period_at(entry.time, rules.system.period, 1) if period is None else period
         before = {player: standing.get(player, new_record(rules)) for player in players_of(entry)}
         verdict = fold_event(rules, before, entry, period)
         standing |= {change.player: change.after for change in verdict.changes}

@@ -121,13 +121,13 @@ def replay(owner: psycopg.Connection) -> dict[str, PlayerRecord]:
         rules = pool_rules(*versions[version])
         if version != current:
             current = version
-            period = None if newest is None else period_at(newest, rules.period, version)
+            period = None if newest is None else period_at(newest, rules.system.period, version)
         if kind == "petard.period.closed.v1":
             begins = PeriodClosed.model_validate_json(body).data.next_first_day
-            period = Period((begins - FIRST.date()).days, rules.period, version)
+            period = Period((begins - FIRST.date()).days, rules.system.period, version)
         elif outcome == "rated":
             entry = parse_event(body.encode())
-            period = period_at(entry.time, rules.period, version) if period is None else period
+            period = period_at(entry.time, rules.system.period, version) if period is None else period
             before = {name: standing.get(name, new_record(rules)) for name in players_of(entry)}
             verdict = fold_event(rules, before, entry, period)
             standing |= {change.player: change.after for change in verdict.changes}

@@ -37,8 +37,8 @@ def test_periods_are_counted_from_1970_in_utc(time: str, days: int, first: str) 
 
 
 def test_a_pool_without_periods_has_none() -> None:
-    assert period_at(datetime(2026, 1, 1, tzinfo=UTC), 0) is None
-    assert period_at(datetime(2026, 1, 3, tzinfo=UTC), 7) == Period(20_454, 7)
+    assert period_at(datetime(2026, 1, 1, tzinfo=UTC), 0, 1) is None
+    assert period_at(datetime(2026, 1, 3, tzinfo=UTC), 7, 3) == Period(20_454, 7, 3)
 
 
 def test_the_first_period_of_all_begins_with_the_first_year() -> None:

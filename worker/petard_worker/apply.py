@@ -184,7 +184,7 @@ def apply_arrivals(
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
     records = known.at(Place(pool.seq, pool.version))
-    ask = ask_history_with_periods if rules.period else ask_history
+    ask = ask_history_with_periods if rules.system.period else ask_history
     histories = [ask(connection, pool.name, part, records) for part in parts]
     for part, history in zip(parts, histories, strict=True):
         written = len(batch.entries)
@@ -251,7 +251,7 @@ def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Ba
         dead_letters.bury(connection, pool.name, letters)
     if batch.entries:
         players.save_records(connection, pool.name, batch.records, rules.bombs.cap)
-        if rules.period:
+        if rules.system.period:
             open_periods.save_periods(connection, pool.name, batch.records)
         pools.advance_pool(connection, pool.name, batch.seq, batch.newest)
 

@@ -155,7 +155,7 @@ class Batch:
     def __post_init__(self) -> None:
         """Find the period that the newest rated event has opened."""
         if self.newest is not None:
-            self.period = period_at(self.newest, self.rules.period, self.version)
+            self.period = period_at(self.newest, self.rules.system.period, self.version)
 
     def fold(self, arrivals: Iterable[Arrival]) -> None:
         """Take every arrival in order."""
@@ -190,9 +190,9 @@ class Batch:
 
     def period_of(self, event: GameEvent) -> Period | None:
         """Return the period that the event counts in: never one that is closed."""
-        if not self.rules.period:
+        if not self.rules.system.period:
             return None
-        period = period_at(event.time, self.rules.period, self.version)
+        period = period_at(event.time, self.rules.system.period, self.version)
         return period if period is None or self.period is None else max(period, self.period)
 
     def open_period(self, period: Period) -> None:

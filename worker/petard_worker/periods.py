@@ -45,7 +45,7 @@ def first_day(time: datetime, days: int) -> int:
     return day - day % days
 
 
-def period_at(time: datetime, days: int, version: int = 1) -> Period | None:
+def period_at(time: datetime, days: int, version: int) -> Period | None:
     """Return the period that the time lies in; None where there are no periods."""
     return Period(first_day(time, days), days, version) if days else None
 

@@ -39,7 +39,7 @@ def find_preview(connection: Connection, pool: Pool, first: str, second: str, no
     one, other = (find_running_record(connection, pool.name, player) for player in (first, second))
     # The open period may be ahead of now: clocks of game servers are.
     counted_at = now if pool.newest is None else max(now, pool.newest)
-    when = When(now, period_at(counted_at, rules.period, pool.version))
+    when = When(now, period_at(counted_at, rules.system.period, pool.version))
     return preview(rules, one, other, when)
 
 

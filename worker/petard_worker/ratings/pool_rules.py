@@ -35,11 +35,6 @@ class PoolRules:
     bombs: BombRules = field(default_factory=BombRules)
     abandons: AbandonRules = field(default_factory=AbandonRules)
 
-    @property
-    def period(self) -> int:
-        """Return how many days a rating period lasts; 0 where every game is rated on its own."""
-        return self.system.period
-
     def declared(self, parameter: str) -> Iterator[Field[Any]]:
         """Yield the declaration of a parameter given by its public name, if there is one."""
         for rules, prefix in ((self.system, ""), (self.bombs, BOMB_PREFIX), (self.abandons, "")):

@@ -112,22 +112,15 @@ def simulate_round_robin(
     entrants = check_field(players, setting, uniform)
     check_count(games, 1, 2, "the number of games against each other")
     pairs = [
-        (a, b, *thresholds(entrants[a].rating, entrants[b].rating, setting))
+        (a, b, thresholds(entrants[a].rating, entrants[b].rating, setting))
         for a in range(len(entrants))
         for b in range(a + 1, len(entrants))
     ] * games
 
     def play() -> list[int]:
         points = [0] * len(entrants)
-        for a, b, win, draw in pairs:
-            u = uniform()
-            if u < win:
-                points[a] += WIN
-            elif u < draw:
-                points[a] += DRAW
-                points[b] += DRAW
-            else:
-                points[b] += WIN
+        for a, b, chances in pairs:
+            play_game(points, a, b, chances, uniform())
         return points
 
     rounds = games * (len(entrants) - 1 + len(entrants) % 2)
@@ -167,15 +160,7 @@ def simulate_swiss(
             for a, b in pairs:
                 met[a].add(b)
                 met[b].add(a)
-                win, draw = table[a][b]
-                u = uniform()
-                if u < win:
-                    points[a] += WIN
-                elif u < draw:
-                    points[a] += DRAW
-                    points[b] += DRAW
-                else:
-                    points[b] += WIN
+                play_game(points, a, b, table[a][b], uniform())
         return points
 
     return forecast(entrants, setting, rounds, play, report)
@@ -188,6 +173,18 @@ def drawn_by_lot(players: Sequence[int], uniform: Uniform) -> list[int]:
         other = int(uniform() * (last + 1))
         order[last], order[other] = order[other], order[last]
     return order
+
+
+def play_game(points: list[int], a: int, b: int, chances: Thresholds, u: float) -> None:
+    """Add to the points of two players what the random number u makes of their game."""
+    win, draw = chances
+    if u < win:
+        points[a] += WIN
+    elif u < draw:
+        points[a] += DRAW
+        points[b] += DRAW
+    else:
+        points[b] += WIN
 
 
 def thresholds(rating: float, opponent: float, setting: Setting) -> Thresholds:
