@@ -70,19 +70,21 @@ def test_all_commands_of_the_design_exist():
     assert found >= {
         *("demo", "up", "migrate", "push", "simulate", "worker", "publisher", "status"),
         *("player", "leaderboard", "event", "preview", "schema export", "import csv", "import pgn"),
-        *("pool create", "pool list", "pool show", "pool set", "pool systems", "pool stats"),
+        *("pool create", "pool list", "pool show", "pool set", "pool resume", "pool systems", "pool stats"),
         *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
         *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
         *("dead list", "dead show", "dead replay", "dead discard"),
     }
 
 
+MIGRATIONS = ("0001_pipeline", "0002_rating_periods", "0003_own_source", "0005_pool_stops")
+
 NEED_POSTGRES = [
     ("migrate",),
     ("pool", "create", "x"),
     ("pool", "list"),
     ("pool", "show", "x"),
-    ("pool", "set", "x", "--resume"),
+    ("pool", "resume", "x"),
     ("worker",),
     ("worker", "--burst"),
     ("publisher", "--once"),
@@ -151,7 +153,7 @@ def test_lock_that_does_not_come_free_is_not_called_an_unreachable_server(run, p
     with owner.transaction():
         owner.execute("SELECT FROM petard.pool WHERE name = 'p' FOR UPDATE")
 
-        ended = run("pool", "set", "p", "--resume")
+        ended = run("pool", "resume", "p")
 
     assert_one_clear_line(ended, FAILED, "somebody else holds what this needs", "lock timeout")
 
@@ -210,7 +212,7 @@ def test_migrate_says_what_it_did_and_that_it_has_nothing_to_do(run, owner):
 
     assert (first.code, first.stderr) == (
         0,
-        "applied 0001_pipeline\napplied 0002_rating_periods\napplied 0003_own_source\n",
+        "".join(f"applied {name}\n" for name in MIGRATIONS),
     )
     assert (second.code, second.stderr) == (0, "nothing to do: the database is up to date\n")
 
@@ -312,7 +314,7 @@ IMPOSSIBLE = [
     ("player", "nowhere", "alice"),
     ("preview", "nowhere", "alice", "bob"),
     ("pool", "show", "nowhere"),
-    ("pool", "set", "nowhere", "--resume"),
+    ("pool", "resume", "nowhere"),
     ("pool", "set", "nowhere", "--param", "c=5"),
     ("player", "p", "nobody", "--at", "2026-01-01T00:00:00Z"),
     ("player", "p", "nobody"),
@@ -411,7 +413,7 @@ def test_burst_and_once_with_nothing_to_do_succeed(run, pool):
 
 def test_burst_gives_up_on_a_stopped_pool_and_drains_the_others(run, pool, owner):
     run("pool", "create", "q")
-    owner.execute("UPDATE petard.pool SET stopped = 'for the test' WHERE name = 'p'")
+    owner.execute("UPDATE petard.pool SET stopped = 'for the test', stopped_at = now() WHERE name = 'p'")
     run("push", stdin=b"\n".join([finished(1), finished(2, pool="q")]))
 
     ended = run("worker", "--burst")

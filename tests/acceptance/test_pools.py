@@ -7,6 +7,11 @@ import pytest
 from integration.arena import finished
 from petard_worker.ratings.pool_rules import SYSTEMS, PoolRules, pool_rules
 
+STOP = """
+    UPDATE petard.pool
+    SET stopped = 'too many failures', stopped_at = '2026-01-02T03:04:05Z', stops = 3
+"""
+
 
 def test_new_pool_has_every_parameter_and_setting(run):
     created = run(
@@ -133,16 +138,23 @@ def test_new_settings_are_no_new_version(run, pool):
 
 def test_stopped_pool_says_so_and_goes_on_when_it_is_resumed(run, play, owner):
     play(finished(1))
-    owner.execute("UPDATE petard.pool SET stopped = 'too many failures'")
+    owner.execute(STOP)
     run("push", stdin=finished(2))
 
     (stopped,) = run("status", "--json").json["pools"]
-    resumed = run("pool", "set", "p", "--resume")
+    told = run("status").stdout
+    resumed = run("pool", "resume", "p")
     run("worker", "--burst")
     (after,) = run("status", "--json").json["pools"]
+    again = run("pool", "resume", "p")
 
     assert (stopped["stopped"], stopped["backlog"], stopped["seq"]) == ("too many failures", 1, 1)
-    assert resumed.stderr == "p: resumed\n"
+    assert (stopped["stopped_at"], stopped["stops"]) == ("2026-01-02T03:04:05Z", 3)
+    assert "too many failures" in told
+    assert "2026-01-02T03:04:05Z" in told
+    assert resumed.stderr == "p: resumed; it was stopped because too many failures\n"
+    assert (after["stopped_at"], after["stops"]) == (None, 3)
+    assert (again.code, again.stderr) == (0, "p: was not stopped\n")
     assert (after["stopped"], after["backlog"], after["seq"]) == (None, 0, 2)
 
 

@@ -13,7 +13,10 @@ PLAYER_FIELDS = (
 )
 LINE_FIELDS = ("rank", "player", "rating", "rd", "bomb", "games")
 EVENT_FIELDS = ("source", "id", "pool", "seq", "outcome", "reason", "changes")
-STATUS_FIELDS = ("pool", "backlog", "head_age_s", "seq", "published_seq", "stopped", "dead_letters")
+STATUS_FIELDS = (
+    *("pool", "backlog", "head_age_s", "seq", "published_seq", "stopped", "stopped_at", "stops"),
+    "dead_letters",
+)
 
 
 def drawn(number: int, first: str, second: str) -> bytes:

@@ -8,6 +8,7 @@ from petard_schema.names import check_pool
 from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.parameters import BadParameterError, ParameterValue
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
@@ -19,7 +20,6 @@ class PoolChange(NamedTuple):
 
     parameters: Values
     settings: Values
-    resume: bool
 
 
 class Changed(NamedTuple):
@@ -72,6 +72,17 @@ def change_pool(connection: Connection, name: str, change: PoolChange) -> Change
         if change.settings:
             shown = pool_settings({**pool.settings, **change.settings})
             pools.set_settings(connection, name, as_given(shown))
-        if change.resume:
-            pools.resume_pool(connection, name)
         return Changed(version, pool.seq + 1)
+
+
+def resume_pool(connection: Connection, name: str) -> Pool | None:
+    """Let a stopped pool go on and return it as it was; None when there is no such pool.
+
+    Raises psycopg.errors.LockNotAvailable when a drain holds the pool for long.
+    """
+    with connection.transaction():
+        locked = pools.lock_pool(connection, name)
+        if locked is None:
+            return None
+        pools.resume_pool(connection, name)
+        return locked.pool

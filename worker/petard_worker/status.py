@@ -27,6 +27,10 @@ class PoolStatus(NamedTuple):
     seq: int
     published_seq: int
     stopped: str | None
+    """Why nothing is applied: the breaker's message, say."""
+    stopped_at: datetime | None
+    stops: int
+    """How often the pool has been stopped; a counter, for alerts."""
     dead_letters: Mapping[str, int]
 
 
@@ -48,6 +52,8 @@ def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime)
             pool.seq,
             published(last_stream_id(redis, keys, pool.name), pool.epoch),
             pool.stopped,
+            pool.stopped_at,
+            pool.stops,
             dead.get(pool.name, {}),
         )
         for pool in list_pools(connection)
@@ -61,6 +67,8 @@ def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime)
             0,
             0,
             "no such pool",
+            None,
+            0,
             dead.get(name, {}),
         )
         for name in sorted(missing)

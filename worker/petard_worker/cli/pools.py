@@ -12,7 +12,7 @@ from petard_worker.cli.output import JsonOption, print_json, print_table, talk
 from petard_worker.cli.pool_stats import stats
 from petard_worker.cli.servers import no_pool, reading, require_pool, writing
 from petard_worker.periods import first_day, start_of
-from petard_worker.pool_changes import PoolChange, change_pool, make_pool
+from petard_worker.pool_changes import PoolChange, change_pool, make_pool, resume_pool
 from petard_worker.pool_settings import PoolSettings, as_given, pool_settings
 from petard_worker.postgres.pools import Pool
 from petard_worker.postgres.pools import list_pools as all_pools
@@ -132,12 +132,11 @@ def set_pool(
     name: str,
     param: ParamOption = None,
     setting: SettingOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Let a stopped pool go on.")] = False,
 ) -> None:
-    """Change parameters (in force from the next event on, as a new version) or settings, or resume."""
-    if not (param or setting or resume):
-        raise CommandFailed("nothing to set: give --param, --setting or --resume", USAGE)
-    change = PoolChange(pairs(param), pairs(setting), resume)
+    """Change parameters (in force from the next event on, as a new version) or settings."""
+    if not (param or setting):
+        raise CommandFailed("nothing to set: give --param or --setting", USAGE)
+    change = PoolChange(pairs(param), pairs(setting))
     with writing() as connection:
         changed = change_pool(connection, name, change)
     if changed is None:
@@ -148,8 +147,23 @@ def set_pool(
         )
     if setting:
         talk(f"{name}: settings changed")
-    if resume:
-        talk(f"{name}: resumed")
+
+
+@app.command()
+def resume(name: str) -> None:
+    """Let a stopped pool go on: what waits is applied within seconds.
+
+    A pool stops by itself when more than half of its last 100 events, or 50 in a row, fail by an exception of
+    Petard's own: after a bad deploy, say. Those that failed before are dead letters: 'petard dead replay'.
+    """
+    with writing() as connection:
+        before = resume_pool(connection, name)
+    if before is None:
+        raise no_pool(name)
+    if before.stopped is None:
+        talk(f"{name}: was not stopped")
+    else:
+        talk(f"{name}: resumed; it was stopped because {before.stopped}")
 
 
 app.command()(stats)
@@ -178,6 +192,8 @@ def summary(pool: Pool) -> dict[str, object]:
         "seq": pool.seq,
         "epoch": pool.epoch,
         "stopped": pool.stopped,
+        "stopped_at": pool.stopped_at,
+        "stops": pool.stops,
         "open_period": open_period(pool),
         "parameters": in_force(pool),
         "settings": as_given(pool_settings(pool.settings)),

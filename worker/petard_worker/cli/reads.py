@@ -25,7 +25,8 @@ def status(json: JsonOption = False) -> None:
     """Show backlog, head age, workers, outbox lag and dead letters of every pool.
 
     The head's event age (JSON: `head_age_s`) is how many seconds ago the first waiting event happened by its
-    own time, not how long it has waited: an import of old games is old from the start.
+    own time, not how long it has waited: an import of old games is old from the start. A pool that is stopped
+    says why: put that right, then 'petard pool resume'.
     """
     from petard_worker.status import read_status  # noqa: PLC0415
 
@@ -44,6 +45,7 @@ def status(json: JsonOption = False) -> None:
         "lag",
         "dead letters",
         "stopped",
+        "since",
     )
     print_table(
         columns,
@@ -57,6 +59,7 @@ def status(json: JsonOption = False) -> None:
                 pool.seq - pool.published_seq,
                 ", ".join(f"{reason} {count}" for reason, count in pool.dead_letters.items()) or "none",
                 pool.stopped,
+                pool.stopped_at,
             )
             for pool in found.pools
         ),

@@ -24,6 +24,10 @@ class Pool:
     newest: datetime | None
     settings: Mapping[str, ParameterValue]
     stopped: str | None
+    """Why nothing is applied, if the pool is stopped."""
+    stopped_at: datetime | None
+    stops: int
+    """How often it has been stopped."""
 
 
 class LockedPool(NamedTuple):
@@ -48,17 +52,18 @@ def lock_pool(connection: Connection, name: str) -> LockedPool | None:
     Whoever holds this lock is the only one who writes to the pool's ledger, ratings and changes.
     """
     sql = """
-        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped, clock_timestamp()
+        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped,
+               stopped_at, stops, clock_timestamp()
         FROM petard.pool WHERE name = %(name)s FOR NO KEY UPDATE
     """
     row = connection.execute(sql, {"name": name}).fetchone()
-    return None if row is None else LockedPool(as_pool(row[:9]), cast("datetime", row[9]))
+    return None if row is None else LockedPool(as_pool(row[:-1]), cast("datetime", row[-1]))
 
 
 def get_pool(connection: Connection, name: str) -> Pool | None:
     """Return the pool as it is now, or None."""
     sql = """
-        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped
+        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped, stopped_at, stops
         FROM petard.pool WHERE name = %(name)s
     """
     row = connection.execute(sql, {"name": name}).fetchone()
@@ -68,7 +73,7 @@ def get_pool(connection: Connection, name: str) -> Pool | None:
 def list_pools(connection: Connection) -> list[Pool]:
     """Return all pools by name."""
     sql = """
-        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped
+        SELECT name, system, parameters, version, seq, epoch, newest, settings, stopped, stopped_at, stops
         FROM petard.pool ORDER BY name
     """
     return [as_pool(row) for row in connection.execute(sql)]
@@ -144,14 +149,17 @@ def advance_pool(connection: Connection, name: str, seq: int, newest: datetime |
 
 
 def stop_pool(connection: Connection, name: str, reason: str) -> None:
-    """Apply nothing more to the pool until somebody resumes it."""
-    sql = "UPDATE petard.pool SET stopped = %(reason)s WHERE name = %(name)s"
+    """Apply nothing more to the pool until somebody resumes it; one that is stopped keeps its reason."""
+    sql = """
+        UPDATE petard.pool SET stopped = %(reason)s, stopped_at = now(), stops = stops + 1
+        WHERE name = %(name)s AND stopped IS NULL
+    """
     connection.execute(sql, {"name": name, "reason": reason})
 
 
 def resume_pool(connection: Connection, name: str) -> None:
     """Let a stopped pool go on."""
-    sql = "UPDATE petard.pool SET stopped = NULL WHERE name = %(name)s"
+    sql = "UPDATE petard.pool SET stopped = NULL, stopped_at = NULL WHERE name = %(name)s"
     connection.execute(sql, {"name": name})
 
 
@@ -165,5 +173,5 @@ def raise_epoch(connection: Connection, name: str, seen: int) -> int:
 
 
 def as_pool(row: tuple[object, ...]) -> Pool:
-    """Return the pool in a row of its nine columns."""
+    """Return the pool in a row of its columns."""
     return Pool(*row)  # type: ignore[arg-type]  # the columns are selected in the order of the fields
