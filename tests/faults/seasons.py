@@ -5,7 +5,14 @@ from faults.fleet import POOL
 from petard_worker.simulate import Season, simulate_with_labels
 
 
-def season(games: int, *, seed: int = 1, players: int = 20, repeat_share: float = 0.02) -> Pushed:
+def season(
+    games: int,
+    *,
+    seed: int = 1,
+    players: int = 20,
+    repeat_share: float = 0.02,
+    hostile_share: float = 0.01,
+) -> Pushed:
     """Return the events of one source, with what must become of each."""
     plan = Season(
         pool=POOL,
@@ -13,6 +20,7 @@ def season(games: int, *, seed: int = 1, players: int = 20, repeat_share: float 
         players=players,
         games=games,
         repeat_share=repeat_share,
+        hostile_share=hostile_share,
         source=f"/servers/{seed}",
     )
     return list(simulate_with_labels(plan))

@@ -1,0 +1,203 @@
+"""Every safety rule, how to break it, and the tests that must notice.
+
+A rule is broken by replacing a piece of the source. The pieces are short and say what they are about, so a
+change of the source that makes one unfindable is a reason to look at the rule again.
+"""
+
+from typing import NamedTuple
+
+WORKER = "worker/petard_worker"
+
+
+class Rule(NamedTuple):
+    """A safety rule, the piece of source it rests on, what is put in its place, and who notices."""
+
+    name: str
+    file: str
+    piece: str
+    instead: str
+    tests: tuple[str, ...]
+
+
+RULES = (
+    Rule(
+        "an event counts once: the unique key",
+        f"{WORKER}/postgres/migrations/0001_pipeline.sql",
+        "    CONSTRAINT ledger_counts_an_event_once UNIQUE (pool, event_id, source),\n",
+        "",
+        ("tests/integration/test_constraints.py",),
+    ),
+    Rule(
+        "an event counts once: what has counted is looked up under the lock",
+        f"{WORKER}/batch.py",
+        "counted = self._bodies.get(key) or self.history.events.get(key)",
+        "counted = self._bodies.get(key)",
+        ("tests/integration/test_exactly_once.py",),
+    ),
+    Rule(
+        "a game counts once: the unique key",
+        f"{WORKER}/postgres/migrations/0001_pipeline.sql",
+        "CREATE UNIQUE INDEX ledger_counts_a_game_once",
+        "CREATE INDEX ledger_counts_a_game_once",
+        ("tests/integration/test_constraints.py",),
+    ),
+    Rule(
+        "a game counts once: another outcome is a conflict",
+        f"{WORKER}/batch.py",
+        "if outcome_of(counted) == outcome_of(event):",
+        "if True:",
+        ("tests/integration/test_exactly_once.py",),
+    ),
+    Rule(
+        "one drain at a time: the lock of the pool's row",
+        f"{WORKER}/postgres/pools.py",
+        "FROM petard.pool WHERE name = %(name)s FOR NO KEY UPDATE",
+        "FROM petard.pool WHERE name = %(name)s",
+        ("tests/integration/test_order.py", "tests/integration/test_exactly_once.py"),
+    ),
+    Rule(
+        "the head is looked at again under the lock",
+        f"{WORKER}/intake.py",
+        "if not self._begins_and_ends(entries):",
+        "if not entries:",
+        ("tests/integration/test_overlap.py",),
+    ),
+    Rule(
+        "events leave the list only if they are its head",
+        f"{WORKER}/intake.py",
+        "    if head[i] ~= ARGV[i] then return 0 end\n",
+        "",
+        ("tests/integration/test_intake.py", "tests/faults/test_worker_killed.py"),
+    ),
+    Rule(
+        "the whole batch is compared, not its ends",
+        f"{WORKER}/intake.py",
+        "    if head[i] ~= ARGV[i] then return 0 end\n",
+        "    if (i == 1 or i == #ARGV) and head[i] ~= ARGV[i] then return 0 end\n",
+        ("tests/integration/test_intake.py",),
+    ),
+    Rule(
+        "events leave the list after COMMIT",
+        f"{WORKER}/apply.py",
+        "        taken = take(connection, intake.pool, locked, arrivals, breaker, known)\n        intake",
+        "        taken = take(connection, intake.pool, locked, arrivals, breaker, known)\n"
+        "        trim(intake, [arrival.raw for arrival in arrivals])\n        intake",
+        ("tests/integration/test_exactly_once.py", "tests/faults/test_worker_killed.py"),
+    ),
+    Rule(
+        "the bell is let go of before the last look",
+        f"{WORKER}/jobs.py",
+        "                self.bell.release()\n"
+        "                if self.intake.waiting() == 0:\n"
+        "                    return\n",
+        "                if self.intake.waiting() == 0:\n"
+        "                    self.bell.release()\n"
+        "                    return\n",
+        ("tests/integration/test_drain.py",),
+    ),
+    Rule(
+        "who rings writes whose drain answers",
+        f"{WORKER}/bell.py",
+        "if type(owner) == 'string' and owner ~= ARGV[1] then return 0 end",
+        "",
+        ("tests/integration/test_bell.py",),
+    ),
+    Rule(
+        "a dead drain's bell expires",
+        f"{WORKER}/bell.py",
+        "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
+        "redis.call('SET', KEYS[1], ARGV[1])",
+        ("tests/integration/test_bell.py",),
+    ),
+    Rule(
+        "an entry is appended only behind its predecessor",
+        f"{WORKER}/change_stream.py",
+        "if last ~= ARGV[1] then return last end\n",
+        "",
+        ("tests/integration/test_publish.py",),
+    ),
+    Rule(
+        "a new epoch where Redis is ahead of Postgres",
+        f"{WORKER}/publish.py",
+        "        elif last.epoch >= pool.epoch:\n",
+        "        elif last.epoch > pool.epoch:\n",
+        ("tests/integration/test_publish.py",),
+    ),
+    Rule(
+        "the last entry of a stream is compared with the ledger",
+        f"{WORKER}/publish.py",
+        "        return due == [told(newest.event)]\n",
+        "        return True\n",
+        ("tests/integration/test_publish.py",),
+    ),
+    Rule(
+        "one publisher of the fleet is active",
+        f"{WORKER}/run_publisher.py",
+        "    while not try_publisher_lock(connection):\n",
+        "    while not (try_publisher_lock(connection) or True):\n",
+        ("tests/integration/test_publish.py",),
+    ),
+    Rule(
+        "our exception costs one event",
+        f"{WORKER}/batch.py",
+        "            except Exception as error:  # noqa: BLE001",
+        "            except KeyboardInterrupt as error:  # noqa: BLE001",
+        ("tests/integration/test_poison.py",),
+    ),
+    Rule(
+        "an event that Postgres refuses is found by halving the batch",
+        f"{WORKER}/jobs.py",
+        "                self.suspect = min(limit, self.intake.waiting())\n",
+        "                self.suspect = limit\n",
+        ("tests/integration/test_poison.py",),
+    ),
+    Rule(
+        "an event that Postgres refuses is buried",
+        f"{WORKER}/apply.py",
+        "            taken = Taken(bury_all(connection, intake.pool, head, refusal_of(error)), [True])\n",
+        "            raise\n",
+        ("tests/integration/test_poison.py",),
+    ),
+    Rule(
+        "a drain that waits waits longer every time",
+        f"{WORKER}/jobs.py",
+        "        longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2**self.failures)\n",
+        "        longest = 0.0\n",
+        ("tests/integration/test_drain.py",),
+    ),
+    Rule(
+        "an outage of Postgres fails no drain",
+        f"{WORKER}/jobs.py",
+        "            elif isinstance(error, OUTAGES) and not isinstance(error, REFUSED_BY_POSTGRES):\n",
+        "            elif False:\n",
+        ("tests/integration/test_drain.py",),
+    ),
+    Rule(
+        "a stop ends a drain between two batches",
+        f"{WORKER}/jobs.py",
+        "                if self.workshop.stop.is_set():\n                    self.bell.release()\n",
+        "                if False:\n                    self.bell.release()\n",
+        ("tests/integration/test_drain.py",),
+    ),
+    Rule(
+        "a stop ends a wait",
+        f"{WORKER}/jobs.py",
+        "            if self.workshop.stop.wait(min(left, RENEW_SECONDS)):\n                return\n",
+        "            time.sleep(min(left, RENEW_SECONDS))\n",
+        ("tests/integration/test_drain.py",),
+    ),
+    Rule(
+        "the breaker stops a pool",
+        f"{WORKER}/breaker.py",
+        "        if not any(failed):\n            return\n",
+        "        return\n",
+        ("tests/integration/test_breaker_pool.py",),
+    ),
+    Rule(
+        "a commit is on disk before an event leaves the list",
+        f"{WORKER}/postgres/connect.py",
+        " -c synchronous_commit=on",
+        " -c synchronous_commit=off",
+        ("tests/integration/test_migrate.py", "tests/integration/test_apply.py"),
+    ),
+)
