@@ -15,6 +15,7 @@ from acceptance.conftest import Command
 from acceptance.warm_commands import Ended
 from integration.arena import apply_all, finished, make_pool
 from petard_worker.cli.app import app
+from petard_worker.load_functions import LOADED
 
 FAILED, USAGE, UNAVAILABLE, BAD_CONFIGURATION = 1, 2, 69, 78
 NOBODY = "127.0.0.1:1"
@@ -212,9 +213,9 @@ def test_migrate_says_what_it_did_and_that_it_has_nothing_to_do(run, owner):
 
     assert (first.code, first.stderr) == (
         0,
-        "".join(f"applied {name}\n" for name in MIGRATIONS),
+        "".join(f"applied {name}\n" for name in MIGRATIONS) + LOADED + "\n",
     )
-    assert (second.code, second.stderr) == (0, "nothing to do: the database is up to date\n")
+    assert (second.code, second.stderr) == (0, f"nothing to do: the database is up to date\n{LOADED}\n")
 
 
 BAD_SETTINGS = [

@@ -242,7 +242,9 @@ ledger.ask_games = lambda connection, pool, games: dict
 
 PLAIN_APPEND = f"""
 from petard_worker import change_stream, publish
-change_stream.APPEND = change_stream.APPEND.replace("if last ~= ARGV[1] then return last end", "")
+from petard_worker.server_function import ServerFunction
+blind = change_stream.APPEND.replace("if last ~= ARGV[1] then return last end", "")
+change_stream.APPEND_FUNCTION = ServerFunction("append", blind)
 publish.Publisher.check_redis = lambda self, *pools: None
 {MAIN}
 """

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-import fakeredis
 import psycopg
 import pytest
 import redis
@@ -15,8 +14,8 @@ from integration.dying_redis import RedisServer
 from petard_schema import Keys
 from petard_worker.postgres.connect import Connection
 from petard_worker.redis_client import connect_redis
+from petard_worker.server_function import ALLOW_OOM, ServerFunction
 from petard_worker.status import count_workers
-from petard_worker.urgent_script import UrgentScript
 
 
 class Commands(Protocol):
@@ -121,24 +120,28 @@ def test_a_burst_empties_a_full_redis(
     assert not server.client.exists(keys.events("p"), keys.events("q"))
 
 
-def test_a_script_that_is_urgent_runs_on_a_full_redis_and_a_plain_one_does_not(server: RedisServer) -> None:
+def test_a_function_that_is_urgent_runs_on_a_full_redis_and_a_plain_one_does_not(server: RedisServer) -> None:
     text = "return redis.call('SET', KEYS[1], ARGV[1])"
+    plain, urgent = ServerFunction("plain", text), ServerFunction("urgent", text, ALLOW_OOM)
+    for function in (plain, urgent):
+        function.load(server.client)
     server.client.config_set("maxmemory", 1)
     with connect_redis(server.url) as client:
-        plain, urgent = client.register_script(text), UrgentScript(client, text)
-
         with pytest.raises(redis.OutOfMemoryError):
-            plain(keys=["a"], args=["plain"])
-        urgent(["a"], ["urgent"])
+            plain.on(client)(["a"], ["plain"])
+        urgent.on(client)(["a"], ["urgent"])
 
         assert client.get("a") == b"urgent"
 
 
-def test_a_server_that_knows_no_flags_gets_the_plain_script() -> None:
-    client = fakeredis.FakeRedis()
-    with pytest.raises(redis.ResponseError, match="'#'"):
-        client.register_script("#!lua flags=allow-oom\nreturn 1")()
-    script = UrgentScript(client, "return {KEYS[1], ARGV[1]}")
+def test_a_redis_too_full_to_load_a_function_runs_it_as_a_script(server: RedisServer) -> None:
+    text = "return redis.call('SET', KEYS[1], ARGV[1])"
+    plain, urgent = ServerFunction("plain", text), ServerFunction("urgent", text, ALLOW_OOM)
+    server.client.config_set("maxmemory", 1)
+    with connect_redis(server.url) as client:
+        with pytest.raises(redis.OutOfMemoryError):
+            plain.on(client)(["a"], ["plain"])
+        urgent.on(client)(["a"], ["urgent"])
 
-    for _ in range(2):
-        assert script(["a"], [1]) == [b"a", b"1"]
+        assert client.get("a") == b"urgent"
+        assert client.function_list() == []

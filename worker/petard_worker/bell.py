@@ -7,10 +7,9 @@ that is lost lets a second drain in, which finds the pool locked; a bell whose d
 from dataclasses import dataclass, field
 
 from redis import Redis
-from redis.commands.core import Script
 
 from petard_schema import Keys
-from petard_worker.urgent_script import UrgentScript
+from petard_worker.server_function import ALLOW_OOM, FunctionOnServer, ServerFunction
 
 QUEUED_MS = 5_000
 """How long a bell answers for a drain in the queue; the dispatcher renews it while the drain waits there."""
@@ -28,7 +27,9 @@ if type(owner) == 'string' and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
+HOLD_FUNCTION = ServerFunction("hold", HOLD, ALLOW_OOM)
 RELEASE = "if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+RELEASE_FUNCTION = ServerFunction("release", RELEASE, ALLOW_OOM)
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Bell:
     redis: Redis
     key: str
     drain_id: str
-    _hold: UrgentScript = field(init=False, repr=False, compare=False)
-    _release: Script = field(init=False, repr=False, compare=False)
+    _hold: FunctionOnServer = field(init=False, repr=False, compare=False)
+    _release: FunctionOnServer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hold", UrgentScript(self.redis, HOLD))
-        object.__setattr__(self, "_release", self.redis.register_script(RELEASE))
+        object.__setattr__(self, "_hold", HOLD_FUNCTION.on(self.redis))
+        object.__setattr__(self, "_release", RELEASE_FUNCTION.on(self.redis))
 
     @classmethod
     def of(cls, redis: Redis, keys: Keys, pool: str, drain_id: str) -> "Bell":

@@ -21,6 +21,7 @@ from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.outbox import OutboxChange
 from petard_worker.postgres.pools import PublishedPool
 from petard_worker.ratings.parameters import ParameterValue
+from petard_worker.server_function import ALLOW_OOM, ServerFunction
 
 log = structlog.get_logger()
 
@@ -48,6 +49,7 @@ redis.call('PERSIST', KEYS[3])
 return 1
 """
 )
+PLACE_BOARD_FUNCTION = ServerFunction("place_board", PLACE_BOARD, ALLOW_OOM)
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Board:
     keys: Keys
 
     def __post_init__(self) -> None:
-        self._place = self.redis.register_script(PLACE_BOARD)
+        self._place = PLACE_BOARD_FUNCTION.on(self.redis)
 
     def is_due(self, pool: PublishedPool, state: BoardState) -> bool:
         """Return whether the board is lost, of other settings, or so old that players are inactive now."""

@@ -8,6 +8,7 @@ import redis
 from redis import Redis
 
 from petard_schema import Keys
+from petard_worker.server_function import ServerFunction
 
 LAST_ID = """
 local last = '0-0'
@@ -42,6 +43,7 @@ for i = at, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
 return last
 """
 )
+APPEND_FUNCTION = ServerFunction("append", APPEND)
 
 
 class StreamId(NamedTuple):
@@ -85,7 +87,7 @@ class ChangeStream:
     keys: Keys
 
     def __post_init__(self) -> None:
-        self._append = self.redis.register_script(APPEND)
+        self._append = APPEND_FUNCTION.on(self.redis)
 
     def append(
         self,

@@ -15,11 +15,11 @@ import structlog
 from redis import Redis
 
 from petard_schema import Keys
-from petard_worker.bell import QUEUED_MS, RELEASE
+from petard_worker.bell import QUEUED_MS, RELEASE_FUNCTION
 from petard_worker.event_lists import SCAN_COUNT, glob_escape, readable
 from petard_worker.jobs import DRAIN, new_drain_id
 from petard_worker.rq_worker import JsonQueue, enqueue_job
-from petard_worker.urgent_script import UrgentScript
+from petard_worker.server_function import ALLOW_OOM, ServerFunction
 
 log = structlog.get_logger()
 
@@ -43,6 +43,7 @@ if leader and leader ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
+LEAD_FUNCTION = ServerFunction("lead", LEAD, ALLOW_OOM)
 
 # For every pool (a list of events and a bell): rings if events wait and nobody answers for them; keeps a bell
 # alive whose drain still waits in RQ's queue, however long that takes. Answers which it rang for, and which
@@ -65,6 +66,7 @@ for i = 2, #KEYS, 2 do
 end
 return {rung, gone}
 """
+RING_FUNCTION = ServerFunction("ring", RING, ALLOW_OOM)
 
 
 class Dispatcher:
@@ -84,9 +86,9 @@ class Dispatcher:
         self._unreadable: set[str] = set()
         self._cursor = 0
         self._queue_from = 0.0
-        self._lead = UrgentScript(client, LEAD)
-        self._resign = client.register_script(RELEASE)
-        self._ring = UrgentScript(client, RING)
+        self._lead = LEAD_FUNCTION.on(client)
+        self._resign = RELEASE_FUNCTION.on(client)
+        self._ring = RING_FUNCTION.on(client)
         self._pokes = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
 
     def run(self, stop: Event) -> None:

@@ -8,6 +8,7 @@ from redis import Redis
 
 from petard_schema import Keys
 from petard_worker.batch import Arrival, read_arrival
+from petard_worker.server_function import ALLOW_OOM, NO_WRITES, ServerFunction
 
 # Trims the batch only if the head of the list still is that batch, element for element. Whoever else was at
 # work meanwhile: everything this removes has been committed. The first and last element alone would not do,
@@ -21,6 +22,7 @@ end
 redis.call('LTRIM', KEYS[1], #ARGV, -1)
 return #ARGV
 """
+TRIM_FUNCTION = ServerFunction("trim", TRIM, ALLOW_OOM)
 
 
 # Like LRANGE, but ends where the events become too many bytes for one batch: who may push may push a lot.
@@ -35,6 +37,7 @@ for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
 end
 return events
 """
+PEEK_FUNCTION = ServerFunction("peek", PEEK, NO_WRITES)
 MOST_BYTES = 16 * 1024 * 1024
 
 
@@ -53,8 +56,8 @@ class Intake:
     """What will be the head when the current batch is trimmed."""
 
     def __post_init__(self) -> None:
-        self._peek = self.redis.register_script(PEEK)
-        self._trim = self.redis.register_script(TRIM)
+        self._peek = PEEK_FUNCTION.on(self.redis)
+        self._trim = TRIM_FUNCTION.on(self.redis)
 
     def peek(self, limit: int, skip: int = 0) -> list[bytes]:
         """Return up to `limit` events behind the first `skip`, oldest first, and leave them there.

@@ -52,6 +52,7 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR09
     from petard_worker.postgres.connect import RoleMissingError  # noqa: PLC0415
     from petard_worker.postgres.migrate import SchemaMismatchError  # noqa: PLC0415
     from petard_worker.ratings.parameters import BadParameterError  # noqa: PLC0415
+    from petard_worker.server_function import FunctionMissingError  # noqa: PLC0415
     from petard_worker.settings import BadSettingError  # noqa: PLC0415
 
     match error:
@@ -74,6 +75,8 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR09
             return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
         case psycopg.OperationalError():
             return f"Postgres failed (PETARD_DATABASE_URL): {first_line(error)}", FAILED
+        case FunctionMissingError():
+            return str(error), UNAVAILABLE
         case redis.ConnectionError() | redis.TimeoutError():
             return f"cannot reach Redis (PETARD_REDIS_URL): {first_line(error)}", UNAVAILABLE
         case redis.ResponseError():

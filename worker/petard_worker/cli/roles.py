@@ -9,20 +9,28 @@ import typer
 
 from petard_worker.cli.errors import CommandFailed
 from petard_worker.cli.output import talk
-from petard_worker.cli.servers import database_url
+from petard_worker.cli.servers import database_url, redis_client
 from petard_worker.log_format import configure_logging
 from petard_worker.settings import load_settings
 
 
 def migrate() -> None:
-    """Create or update the tables in the database of PETARD_DATABASE_URL."""
+    """Create or update the tables in the database of PETARD_DATABASE_URL, and load the functions into Redis.
+
+    Without a Redis at hand, or a user who may load functions there, it says so and still succeeds: those who
+    call the functions load what they miss if they may.
+    """
+    from petard_worker.load_functions import load_functions  # noqa: PLC0415
     from petard_worker.postgres.migrate import migrate as run_migrations  # noqa: PLC0415
 
-    done = run_migrations(database_url(load_settings()))
+    settings = load_settings()
+    done = run_migrations(database_url(settings))
     for name in done:
         talk(f"applied {name}")
     if not done:
         talk("nothing to do: the database is up to date")
+    with redis_client(settings) as client:
+        talk(load_functions(client))
 
 
 def worker(
