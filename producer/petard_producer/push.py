@@ -1,6 +1,6 @@
 """Push events onto the list of their pool."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from types import TracebackType
@@ -24,13 +24,16 @@ from petard_schema import (
     Keys,
     Side,
     UnrankedSide,
+    event_json,
     parse_event,
 )
 from petard_schema.parse import bad_field
+from petard_schema.signing import is_signed, sign_with
+from petard_schema.signing import signing_key as read_key
 
 RETRIES = 4
 CHUNK = 500
-"""Events per round trip of push_many: at most 8 MB, as an event has at most 16 KiB."""
+"""Events per round trip of push_many: at most 10 MB, as an event has at most 16 KiB, and 4 more if signed."""
 
 
 class Producer:
@@ -55,23 +58,45 @@ class Producer:
     `source` and `id` make it count once. The retries rest on that knowingly: an event whose confirmation was
     lost is on the list twice.
     Other errors of Redis (no permission, out of memory) are raised at once.
+
+    With a `signing_key`, `whsec_…`, every event is signed when it is composed, in the name of its source;
+    with several keys by each of them, while one takes over from another.
     """
 
-    def __init__(self, client: Redis, *, source: str, prefix: str = "petard", poke: bool = True) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        *,
+        source: str,
+        prefix: str = "petard",
+        poke: bool = True,
+        signing_key: str | Sequence[str] = (),
+    ) -> None:
         """Push through a client of your own; `source` names this server in every event it composes.
 
-        Such a client should not retry by itself (`Retry(NoBackoff(), 0)`): its retries would multiply.
+        Such a client should not retry by itself (`Retry(NoBackoff(), 0)`): its retries would multiply. Raises
+        BadSigningKeyError for a key that is none.
         """
         self._client = client
         self._source = source
         self._keys = Keys(prefix)
         self._poke = poke
+        keys = [signing_key] if isinstance(signing_key, str) else signing_key
+        self._signing_keys = [read_key(key) for key in keys]
         self._retry = Retry(EqualJitterBackoff(base=0.1, cap=1.0), RETRIES, LOST_CONNECTION)
 
     @classmethod
-    def from_url(cls, url: str, *, source: str, prefix: str = "petard", poke: bool = True) -> Self:
+    def from_url(
+        cls,
+        url: str,
+        *,
+        source: str,
+        prefix: str = "petard",
+        poke: bool = True,
+        signing_key: str | Sequence[str] = (),
+    ) -> Self:
         """Push to the Redis at `url`; without `poke` workers notice an event by looking, not at once."""
-        return cls(connect_to_push(url), source=source, prefix=prefix, poke=poke)
+        return cls(connect_to_push(url), source=source, prefix=prefix, poke=poke, signing_key=signing_key)
 
     def __enter__(self) -> Self:
         return self
@@ -167,9 +192,12 @@ class Producer:
         self.push_json(text_of(event))
 
     def push_json(self, text: bytes) -> GameEvent:
-        """Push one event that is JSON already, byte for byte as it is, and return what it says."""
-        event = parse_event(text)
-        self._push({event.data.pool: [text]})
+        """Push one event that is JSON already, byte for byte as it is, and return what it says.
+
+        An event that somebody has signed already is pushed as it is, too.
+        """
+        event = parse_event(event_json(text))
+        self._push({event.data.pool: [self._element(text, event)]})
         return event
 
     def push_many(self, events: Iterable[GameEvent]) -> int:
@@ -183,7 +211,7 @@ class Producer:
     def push_many_json(self, texts: Iterable[bytes]) -> int:
         """Push events that are JSON already, otherwise as push_many does."""
         pushed = 0
-        for chunk in chunks_by_pool(texts):
+        for chunk in chunks_by_pool(texts, self._element):
             self._push(chunk)
             pushed += sum(map(len, chunk.values()))
         return pushed
@@ -197,6 +225,13 @@ class Producer:
             "time": datetime.now(UTC) if time is None else time,
             "traceparent": traceparent,
         }
+
+    def _element(self, text: bytes, event: GameEvent) -> bytes:
+        """Return what is pushed of an event: signed, if there are keys and nobody has signed it before."""
+        if not self._signing_keys or is_signed(text):
+            return text
+        now = datetime.now(UTC)
+        return sign_with(self._signing_keys, text, event_id=event.id, source=event.source, at=now)
 
     def _push(self, texts_by_pool: Mapping[str, Sequence[bytes]]) -> None:
         self._retry.call_with_retry(
@@ -227,18 +262,20 @@ def text_of(event: GameEvent) -> bytes:
         raise EventRefused(DeadReason.NOT_JSON, str(error)) from None
 
 
-def chunks_by_pool(texts: Iterable[bytes]) -> Iterator[Mapping[str, Sequence[bytes]]]:
-    """Yield the texts checked and sorted by pool, in chunks, up to the first that is refused."""
+def chunks_by_pool(
+    texts: Iterable[bytes], element: Callable[[bytes, GameEvent], bytes]
+) -> Iterator[Mapping[str, Sequence[bytes]]]:
+    """Yield the texts checked, as elements by pool, in chunks, up to the first that is refused."""
     remaining = iter(texts)
     while chunk := list(islice(remaining, CHUNK)):
         by_pool: dict[str, list[bytes]] = {}
         for text in chunk:
             try:
-                pool = parse_event(text).data.pool
+                event = parse_event(event_json(text))
             except EventRefused:
                 yield by_pool
                 raise
-            by_pool.setdefault(pool, []).append(text)
+            by_pool.setdefault(event.data.pool, []).append(element(text, event))
         yield by_pool
 
 

@@ -15,10 +15,12 @@ from petard_schema.parse import Identity, parse_event, read_counted, read_identi
 from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
+from petard_schema.signing import BadSigningKeyError, event_json, sign_event
 
 __all__ = [
     "MAX_EVENT_BYTES",
     "AbandonedGame",
+    "BadSigningKeyError",
     "Cause",
     "Change",
     "ClosedPeriod",
@@ -39,7 +41,9 @@ __all__ = [
     "Side",
     "Standing",
     "UnrankedSide",
+    "event_json",
     "parse_event",
     "read_counted",
     "read_identity",
+    "sign_event",
 ]

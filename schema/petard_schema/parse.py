@@ -24,6 +24,7 @@ from petard_schema.game_events import (
 )
 from petard_schema.ijson import NotIJsonError, TooDeepError, decode, shorten
 from petard_schema.reasons import DeadReason, EventRefused
+from petard_schema.signing import event_json
 
 EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
     "petard.game.finished.v1": GameFinished,
@@ -127,9 +128,9 @@ def read_json(raw: bytes) -> object:
 
 
 def read_identity(raw: bytes) -> Identity:
-    """Return what can be read of an event's identity, however broken the rest of it is."""
+    """Return what can be read of an event's identity, signed or not, however broken the rest of it is."""
     try:
-        document = read_json(raw)
+        document = read_json(event_json(raw))
     except EventRefused:
         return Identity(None, None, None)
     if not isinstance(document, dict):

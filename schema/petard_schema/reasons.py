@@ -19,6 +19,7 @@ class DeadReason(StrEnum):
     PLAYER_TWICE = "player_twice"
     ABANDONER_NOT_IN_GAME = "abandoner_not_in_game"
     UNKNOWN_POOL = "unknown_pool"
+    BAD_SIGNATURE = "bad_signature"
     WRONG_POOL = "wrong_pool"
     FROM_THE_FUTURE = "from_the_future"
     ID_REUSED = "id_reused"

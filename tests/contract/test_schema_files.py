@@ -12,9 +12,10 @@ from petard_schema import MAX_EVENT_BYTES, DeadReason, Envelope, IgnoredReason, 
 from petard_schema.export import CONSUMED, EXAMPLES, KEPT, PRODUCED, documents, event_type, write
 from petard_schema.parse import EVENT_TYPES
 
-# Given by those who know more than one text: pools, the ledger, the clock, the rules of a pool.
+# Given by those who know more than one text: pools, keys, the ledger, the clock, the rules of a pool.
 NOT_FROM_PARSING = {
     DeadReason.UNKNOWN_POOL,
+    DeadReason.BAD_SIGNATURE,
     DeadReason.WRONG_POOL,
     DeadReason.FROM_THE_FUTURE,
     DeadReason.ID_REUSED,

@@ -71,9 +71,9 @@ def test_a_session_ended_in_the_middle_of_a_batch_leaves_it_to_the_next(
     push(client, keys, games(SIZE))
     pid = connection.info.backend_pid
 
-    def end_session(raw: bytes) -> object:
+    def end_session(*arguments: object) -> object:
         owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
-        return read_arrival(raw)
+        return read_arrival(*arguments)  # type: ignore[arg-type]
 
     push(client, keys, [finished(SIZE + 1)])  # parsed ahead: the whole batch is on its way by then
     intake.read(SIZE)

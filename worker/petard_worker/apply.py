@@ -27,12 +27,12 @@ from petard_worker.batch import (
     Refusal,
     affordable,
     changes_of,
-    read_arrival,
 )
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import PlayerRecord, players_of
 from petard_worker.intake import Intake
 from petard_worker.known import NOWHERE, KnownRecords, Place
+from petard_worker.pool_settings import signed_only
 from petard_worker.postgres import dead_letters, ledger, open_periods, players, pools
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import LockedPool, Pool
@@ -121,7 +121,7 @@ def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker)
         head = intake.peek(1)
         try:
             with connection.transaction():
-                arrivals = [read_arrival(raw) for raw in head]
+                arrivals = [intake.judge(raw) for raw in head]
                 taken = take(connection, intake.pool, locked, arrivals, breaker, KnownRecords())
         except REFUSED_BY_POSTGRES as error:
             breaker.check(intake.pool, [True])
@@ -180,7 +180,16 @@ def apply_arrivals(
     if pool.stopped is not None:
         raise PoolStoppedError(pool.stopped)
     rules = pool_rules(pool.system, pool.parameters)
-    batch = Batch(pool.name, rules, locked.now, pool.seq, pool.newest, NO_HISTORY, version=pool.version)
+    batch = Batch(
+        pool.name,
+        rules,
+        locked.now,
+        pool.seq,
+        pool.newest,
+        NO_HISTORY,
+        version=pool.version,
+        signed_only=signed_only(pool.settings),
+    )
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
     records = known.at(Place(pool.seq, pool.version))

@@ -19,6 +19,7 @@ from petard_schema import (
     parse_event,
     read_counted,
 )
+from petard_schema.signing import SignedElement, bad_signature, is_signed
 from petard_worker.fold import (
     PlayerChange,
     PlayerRecord,
@@ -30,6 +31,7 @@ from petard_worker.fold import (
 )
 from petard_worker.periods import Period, period_at, period_closed
 from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.signing_keys import NO_KEYS, SigningKeys, check_signature, check_speaker
 
 MOST_PAIRS = 64_000
 """Pairs of players in one batch."""
@@ -49,6 +51,13 @@ class Arrival(NamedTuple):
 
     raw: bytes
     read: GameEvent | EventRefused
+    signed: SignedElement | None = None
+    """Its parts, if its source has signed it."""
+
+    @property
+    def body(self) -> bytes:
+        """Return the JSON of the event, without a signature."""
+        return self.raw if self.signed is None else self.signed.body
 
 
 class Entry(NamedTuple):
@@ -79,10 +88,13 @@ class History(NamedTuple):
     records: Mapping[str, PlayerRecord]
 
 
-def read_arrival(raw: bytes) -> Arrival:
-    """Parse what came."""
+def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
+    """Verify what came, then parse it."""
     try:
-        return Arrival(raw, parse_event(raw))
+        if not is_signed(raw):
+            return Arrival(raw, check_speaker(parse_event(raw), None, known))
+        signed = check_signature(raw, known)
+        return Arrival(raw, check_speaker(parse_event(signed.body), signed.source, known), signed)
     except EventRefused as refused:
         return Arrival(raw, without_traceback(refused))
 
@@ -112,11 +124,20 @@ def affordable(arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
     return arrivals
 
 
-def check_arrival(pool: str, now: datetime, arrival: Arrival) -> GameEvent:
+def check_arrival(pool: str, now: datetime, arrival: Arrival, *, signed_only: bool = False) -> GameEvent:
     """Return the event if it may count in this pool at this time, or raise EventRefused."""
     event = arrival.read
     if isinstance(event, EventRefused):
         raise event
+    if arrival.signed is not None:
+        # Only the future is bounded: an event that had to wait for Redis is honestly old, and counts once.
+        ahead = round(arrival.signed.signed_at - now.timestamp())
+        if ahead > MOST_AHEAD.seconds:
+            raise bad_signature(
+                f"webhook-timestamp is {ahead} s ahead of our time, {MOST_AHEAD.seconds} s are allowed"
+            )
+    elif signed_only:
+        raise bad_signature(f"pool {pool!r} takes signed events only, and this one is not signed")
     if event.data.pool != pool:
         raise EventRefused(DeadReason.WRONG_POOL, f"pushed to {pool!r}, but data.pool is {event.data.pool!r}")
     if event.time > now + MOST_AHEAD:
@@ -149,6 +170,8 @@ class Batch:
     """Of the pool's parameters."""
     period: Period | None = None
     """The open rating period; None before the first game, and in pools without periods."""
+    signed_only: bool = False
+    """Whether the pool refuses events that nobody has signed."""
     _bodies: dict[EventKey, str] = field(default_factory=dict)
     _games: dict[str, GameEvent] = field(default_factory=dict)
 
@@ -175,18 +198,18 @@ class Batch:
 
     def take(self, arrival: Arrival) -> None:
         """Fold one arrival; raises EventRefused if it becomes a dead letter."""
-        event = check_arrival(self.pool, self.now, arrival)
+        event = check_arrival(self.pool, self.now, arrival, signed_only=self.signed_only)
         key = EventKey(event.id, event.source)
         counted = self._bodies.get(key) or self.history.events.get(key)
         if counted is not None:
-            check_same_body(counted, arrival.raw)
+            check_same_body(counted, arrival.body)
             self.repeats += 1
             return
         period = self.period_of(event)
         verdict = self.judge(event, period)
         if period is not None and verdict.ignored is None:
             self.open_period(period)
-        self.accept(event, key, arrival.raw.decode(), verdict)
+        self.accept(event, key, arrival.body.decode(), verdict)
 
     def period_of(self, event: GameEvent) -> Period | None:
         """Return the period that the event counts in: never one that is closed."""
@@ -244,8 +267,8 @@ def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:
     return [(entry.seq, change) for entry in entries for change in entry.verdict.changes]
 
 
-def check_same_body(counted: str, raw: bytes) -> None:
+def check_same_body(counted: str, body: bytes) -> None:
     """Raise EventRefused if an event with a known identity says something else than before."""
-    if counted.encode() == raw or json.loads(counted) == json.loads(raw):
+    if counted.encode() == body or json.loads(counted) == json.loads(body):
         return
     raise EventRefused(DeadReason.ID_REUSED, "the same source and id have counted with another body")

@@ -8,7 +8,9 @@ from redis import Redis
 
 from petard_schema import Keys
 from petard_worker.batch import Arrival, read_arrival
+from petard_worker.keyring import Keyring
 from petard_worker.server_function import ALLOW_OOM, NO_WRITES, ServerFunction
+from petard_worker.signing_keys import NO_KEYS, SigningKeys
 
 # Trims the batch only if the head of the list still is that batch, element for element. Whoever else was at
 # work meanwhile: everything this removes has been committed. The first and last element alone would not do,
@@ -48,8 +50,11 @@ class Intake:
     redis: Redis
     keys: Keys
     pool: str
+    keyring: Keyring = field(default_factory=Keyring)
     _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False)
     """Events that were parsed last."""
+    _judged_by: SigningKeys = field(default_factory=lambda: NO_KEYS, init=False, repr=False)
+    """The keys by which they were verified."""
     _ahead: list[bytes] = field(default_factory=list, init=False, repr=False)
     """What is taken for the head of the list, repeats included."""
     _next: list[bytes] = field(default_factory=list, init=False, repr=False)
@@ -69,6 +74,7 @@ class Intake:
 
     def has_work(self, limit: int) -> bool:
         """Return whether events wait, as far as can be known without a lock; they are parsed then."""
+        self.keyring.look_again()
         if not self._ahead:
             self._ahead = self.peek(limit)
             self._parse(self._ahead)
@@ -109,8 +115,15 @@ class Intake:
             pipe.lindex(key, len(entries) - 1)
             return cast("list[bytes]", pipe.execute()) == [entries[0], entries[-1]]
 
+    def judge(self, raw: bytes) -> Arrival:
+        """Return what came, verified by the keys in force and parsed."""
+        return read_arrival(raw, self.keyring.keys)
+
     def _parse(self, entries: Sequence[bytes]) -> None:
-        self._parsed = {raw: self._parsed.get(raw) or read_arrival(raw) for raw in entries}
+        if self._judged_by is not self.keyring.keys:
+            # What a key has let in that was revoked since is judged again.
+            self._parsed, self._judged_by = {}, self.keyring.keys
+        self._parsed = {raw: self._parsed.get(raw) or self.judge(raw) for raw in entries}
 
     def waiting(self) -> int:
         """Return how many events wait."""

@@ -17,7 +17,7 @@ import psycopg
 import redis
 import structlog
 
-from petard_schema import Keys, parse_event
+from petard_schema import Keys, event_json, parse_event
 from petard_worker.apply import (
     REFUSED_BY_POSTGRES,
     Applied,
@@ -28,6 +28,7 @@ from petard_worker.apply import (
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.keyring import Keyring
 from petard_worker.known import KnownRecords
 from petard_worker.postgres.connect import RoleMissingError
 from petard_worker.postgres.frozen import end_frozen_holders
@@ -66,6 +67,7 @@ class Workshop:
     batch_size: int = 500
     slice_seconds: float = 5.0
     breaker: Breaker = field(default_factory=Breaker)
+    keyring: Keyring = field(default_factory=Keyring)
     queue: JsonQueue | None = None
     """Where the next drain goes; set when the worker has opened its queue."""
 
@@ -79,13 +81,13 @@ def allowed_jobs(workshop: Workshop) -> Jobs:
 
 
 def submit_event(event: str | Mapping[str, object], *, workshop: Workshop) -> None:
-    """Validate one event, given as JSON text or as an object, and push it to its pool's list.
+    """Validate one event, given as JSON text, signed or not, or as an object, and push it to its pool's list.
 
-    Raises EventRefused when it is not an event.
+    Raises EventRefused when it is not an event. Signatures are for the drain to verify.
     """
     # A lone surrogate is refused like every other text that is no JSON.
     raw = (event if isinstance(event, str) else json.dumps(event)).encode(errors="surrogatepass")
-    parsed = parse_event(raw)
+    parsed = parse_event(event_json(raw))
     workshop.redis.rpush(workshop.keys.events(parsed.data.pool), raw)
     workshop.redis.publish(workshop.keys.pushed(), parsed.data.pool)
 
@@ -120,7 +122,7 @@ class Drain:
     def __init__(self, workshop: Workshop, pool: str, drain_id: str) -> None:
         self.workshop = workshop
         self.pool = pool
-        self.intake = Intake(workshop.redis, workshop.keys, pool)
+        self.intake = Intake(workshop.redis, workshop.keys, pool, workshop.keyring)
         self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
         self.known = KnownRecords()
         self.suspect = 0

@@ -1,4 +1,7 @@
-"""How a pool is shown and published. Nothing here touches a rating, so a change needs no new version."""
+"""How a pool is shown and published, and whom it hears.
+
+Nothing here touches a rating, so a change needs no new version.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,6 +26,7 @@ class PoolSettings:
     stream_length: int = integer(
         100_000, 100, 10_000_000, "about how many ledger entries stay in the change stream"
     )
+    require_signature: bool = switch(False, "whether events that are not signed become dead letters")
 
 
 def pool_settings(given: Mapping[str, ParameterValue]) -> PoolSettings:
@@ -33,3 +37,11 @@ def pool_settings(given: Mapping[str, ParameterValue]) -> PoolSettings:
 def as_given(settings: PoolSettings) -> dict[str, ParameterValue]:
     """Return the settings as they are stored."""
     return asdict(settings)
+
+
+def signed_only(given: Mapping[str, ParameterValue]) -> bool:
+    """Return whether a pool with these settings takes signed events only.
+
+    The one setting that applying events asks for: others, of a later version, say, must not stop a pool.
+    """
+    return given.get("require_signature", False) is not False

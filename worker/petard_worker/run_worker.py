@@ -14,11 +14,13 @@ from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
 from petard_worker.dispatch import Dispatcher
 from petard_worker.jobs import Workshop, allowed_jobs, run_unqueued
+from petard_worker.keyring import Keyring
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.session import Session
 from petard_worker.redis_client import connect_redis
 from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
-from petard_worker.settings import Settings
+from petard_worker.settings import Settings, file_in_use
+from petard_worker.signing_keys import read_signing_keys
 
 log = structlog.get_logger()
 
@@ -30,6 +32,11 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def connector(settings: Settings, name: str) -> Callable[[], Connection]:
     """Return a function that connects to Postgres as a worker."""
     return lambda: connect_worker(settings.database_url.get_secret_value(), name)
+
+
+def open_keyring(settings: Settings) -> Keyring:
+    """Return the signing keys of the settings, which follow their file if they have one."""
+    return Keyring(read_signing_keys(settings.signing_keys.get_secret_value()), file_in_use("signing_keys"))
 
 
 def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
@@ -51,6 +58,7 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
         stop,
         settings.batch_size,
         settings.slice_seconds,
+        keyring=open_keyring(settings),
     )
     workshop.session.open()
     prefix = settings.key_prefix

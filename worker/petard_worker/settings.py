@@ -11,6 +11,8 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from petard_worker.signing_keys import read_signing_keys
+
 PREFIX = "PETARD_"
 
 
@@ -28,6 +30,7 @@ class Settings(BaseSettings):
     key_prefix: str = Field(default="petard", pattern=r"^[A-Za-z0-9._-]{1,64}$")
     batch_size: int = Field(default=500, ge=1, le=5_000)
     slice_seconds: float = Field(default=5.0, ge=0.1, le=60)
+    signing_keys: SecretStr = SecretStr("{}")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("database_url")
@@ -52,6 +55,13 @@ class Settings(BaseSettings):
             raise ValueError("is no Redis URL, such as redis://user:password@host:6379/0") from None
         return value
 
+    @field_validator("signing_keys")
+    @classmethod
+    def check_signing_keys(cls, value: SecretStr) -> SecretStr:
+        """Accept a JSON object of sources and their keys."""
+        read_signing_keys(value.get_secret_value())
+        return value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -70,14 +80,26 @@ class FileSource(PydanticBaseSettingsSource):
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         """Return the content of the file, or None when none is named."""
-        path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
-        return (Path(path).read_text(encoding="utf-8").strip() if path else None), field_name, False
+        path = named_file(field_name)
+        return (path.read_text(encoding="utf-8").strip() if path else None), field_name, False
 
     def __call__(self) -> dict[str, Any]:
         """Return the values of all fields that have a file."""
         fields = self.settings_cls.model_fields
         values = {name: self.get_field_value(field, name)[0] for name, field in fields.items()}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def named_file(field_name: str) -> Path | None:
+    """Return the file that PETARD_<NAME>_FILE names, if it names one."""
+    path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
+    return Path(path) if path else None
+
+
+def file_in_use(field_name: str) -> Path | None:
+    """Return the file that a setting comes from; None when it stands in the environment itself."""
+    name = f"{PREFIX}{field_name.upper()}"
+    return None if any(each.upper() == name for each in os.environ) else named_file(field_name)
 
 
 def load_settings() -> Settings:

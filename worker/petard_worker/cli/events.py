@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, BinaryIO, TypeVar
 
@@ -18,6 +20,7 @@ from petard_worker.cli.servers import redis_client
 from petard_worker.import_games import BadRow, CsvColumns, read_csv, read_pgn
 from petard_worker.push import push_lines
 from petard_worker.settings import load_settings
+from petard_worker.signing_keys import SigningKeys, read_signing_keys, sign_if_known
 from petard_worker.simulate import Season
 from petard_worker.simulate import simulate as simulate_season
 
@@ -42,7 +45,10 @@ def push(
     ] = False,
     pool: Annotated[str | None, typer.Option("--pool", help="With --unchecked: the pool's list.")] = None,
 ) -> None:
-    """Push events, one JSON object a line; wrong lines are named and left out."""
+    """Push events, one JSON object a line; wrong lines are named and left out.
+
+    With PETARD_SIGNING_KEYS, events of a source that has keys are signed in its name.
+    """
     if unchecked != (pool is not None):
         raise CommandFailed(
             "--unchecked and --pool go together: a line that is not read names no pool", USAGE
@@ -51,16 +57,42 @@ def push(
         usage_errors(lambda: check_pool(pool))
     total = count_lines(file)
     with opened(file) as lines, progress("pushed") as bar:
+        signer = Signer.from_settings()
         if pool is not None:
             pushed, bad = push_unchecked(lines, pool, bar, total), 0
         else:
-            pushed, bad = push_checked(lines, bar, total)
-    talk(f"pushed {pushed} events")
+            pushed, bad = push_checked(lines, signer, bar, total)
+    talk(f"pushed {pushed} events{signer.remark()}")
     if bad:
         raise CommandFailed(f"{bad} bad lines were left out, the rest was pushed")
 
 
-def push_checked(lines: Iterable[bytes], bar: ProgressBar, total: int | None) -> tuple[int, int]:
+@dataclass
+class Signer:
+    """Signs what commands push in the name of those sources whose keys are set."""
+
+    keys: SigningKeys
+    count: int = 0
+
+    @classmethod
+    def from_settings(cls) -> "Signer":
+        """Return a signer with the keys of the settings."""
+        return cls(read_signing_keys(load_settings().signing_keys.get_secret_value()))
+
+    def element(self, text: bytes, event: GameEvent) -> bytes:
+        """Return what is pushed of an event."""
+        element = sign_if_known(text, event, self.keys, datetime.now(UTC))
+        self.count += element is not text
+        return element
+
+    def remark(self) -> str:
+        """Say how many were signed, if any."""
+        return f", {self.count} of them signed" if self.count else ""
+
+
+def push_checked(
+    lines: Iterable[bytes], signer: Signer, bar: ProgressBar, total: int | None
+) -> tuple[int, int]:
     """Push the lines that are events, name what is wrong with the others; return how many of each."""
     pushed = bad = 0
 
@@ -71,12 +103,12 @@ def push_checked(lines: Iterable[bytes], bar: ProgressBar, total: int | None) ->
             if not raw:
                 continue
             try:
-                parse_event(raw)
+                event = parse_event(raw)
             except EventRefused as refused:
                 talk(f"line {number}: {refused}")
                 bad += 1
             else:
-                yield raw
+                yield signer.element(raw, event)
 
     with producer() as sender:
         for chunk in chunks(events(), CHUNK):
@@ -196,9 +228,10 @@ def deliver(found: Iterable[GameEvent | BadRow], push_them: bool, total: int | N
 
     with progress("imported") as bar:
         if push_them:
+            signer = Signer.from_settings()
             with producer() as sender:
-                count = sender.push_many(events())
-            talk(f"pushed {count} events")
+                count = sender.push_many_json(signer.element(event.to_json(), event) for event in events())
+            talk(f"pushed {count} events{signer.remark()}")
         else:
             for event in events():
                 sys.stdout.buffer.write(event.to_json() + b"\n")

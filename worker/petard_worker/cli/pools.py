@@ -30,6 +30,12 @@ SettingOption = Annotated[
     list[str] | None,
     typer.Option("--setting", "-s", metavar="K=V", help="How the pool is shown and published."),
 ]
+SignatureOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--require-signature/--no-require-signature", help="Whether the pool takes signed events only."
+    ),
+]
 
 
 @app.command()
@@ -38,10 +44,11 @@ def create(
     system: Annotated[str, typer.Option(help=f"The rating system: {', '.join(SYSTEMS)}.")] = "glicko",
     param: ParamOption = None,
     setting: SettingOption = None,
+    require_signature: SignatureOption = None,
     exist_ok: Annotated[bool, typer.Option("--exist-ok", help="Do nothing if it exists.")] = False,
 ) -> None:
     """Create a pool. Parameters left out have their defaults; `petard pool systems` lists them all."""
-    parameters, settings = pairs(param), pairs(setting)
+    parameters, settings = pairs(param), settings_of(setting, require_signature)
     with writing() as connection:
         made = make_pool(connection, name, system, parameters, settings)
     if not made and not exist_ok:
@@ -132,11 +139,13 @@ def set_pool(
     name: str,
     param: ParamOption = None,
     setting: SettingOption = None,
+    require_signature: SignatureOption = None,
 ) -> None:
     """Change parameters (in force from the next event on, as a new version) or settings."""
-    if not (param or setting):
+    settings = settings_of(setting, require_signature)
+    if not (param or settings):
         raise CommandFailed("nothing to set: give --param or --setting", USAGE)
-    change = PoolChange(pairs(param), pairs(setting))
+    change = PoolChange(pairs(param), settings)
     with writing() as connection:
         changed = change_pool(connection, name, change)
     if changed is None:
@@ -145,7 +154,7 @@ def set_pool(
         talk(
             f"{name}: parameters version {changed.version}, in force from ledger entry {changed.next_seq} on"
         )
-    if setting:
+    if settings:
         talk(f"{name}: settings changed")
 
 
@@ -180,6 +189,16 @@ def pairs(given: Iterable[str] | None) -> dict[str, ParameterValue]:
             raise CommandFailed(f"{key} is given twice: {found[key]!r} and {value!r}", USAGE)
         found[key] = value
     return found
+
+
+def settings_of(given: Iterable[str] | None, require_signature: bool | None) -> dict[str, ParameterValue]:
+    """Return the settings that are given, the one with options of its own included."""
+    settings = pairs(given)
+    if require_signature is None:
+        return settings
+    if "require_signature" in settings:
+        raise CommandFailed("require_signature is given twice: as an option and with --setting", USAGE)
+    return {**settings, "require_signature": require_signature}
 
 
 def summary(pool: Pool) -> dict[str, object]:
