@@ -81,7 +81,10 @@ class FileSource(PydanticBaseSettingsSource):
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         """Return the content of the file, or None when none is named."""
         path = named_file(field_name)
-        return (path.read_text(encoding="utf-8").strip() if path else None), field_name, False
+        try:
+            return (path.read_text(encoding="utf-8").strip() if path else None), field_name, False
+        except UnicodeDecodeError:
+            raise BadSettingError(f"{PREFIX}{field_name.upper()}_FILE: is not UTF-8: {path}") from None
 
     def __call__(self) -> dict[str, Any]:
         """Return the values of all fields that have a file."""
