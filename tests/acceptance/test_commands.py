@@ -234,6 +234,8 @@ BAD_SETTINGS = [
     ("PETARD_BATCH_SIZE", "many"),
     ("PETARD_SLICE_SECONDS", "nan"),
     ("PETARD_LOG_LEVEL", "loud"),
+    ("PETARD_SIGNING_KEYS", ""),
+    ("PETARD_SIGNING_KEYS", '{"/servers/eu-1": {"keys": ["secret"]}}'),
 ]
 
 
