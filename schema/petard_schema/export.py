@@ -26,6 +26,7 @@ from petard_schema.keys import Keys
 from petard_schema.names import OWN_SOURCE, POOL_PATTERN
 from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
+from petard_schema.signing import ID, MAX_SIGNATURES, SIGNATURE, SOURCE, TIMESTAMP
 
 CONSUMED: tuple[type[Envelope], ...] = (GameFinished, GameAbandoned)
 PRODUCED: tuple[type[Envelope], ...] = (RatingChanged,)
@@ -191,7 +192,8 @@ def asyncapi() -> dict[str, JsonValue]:
             "events": channel(
                 keys.events("{pool}"),
                 "A list of events that wait, oldest first. Producers RPUSH one JSON text per event, of at"
-                f" most {MAX_EVENT_BYTES} bytes, and nothing else.",
+                f" most {MAX_EVENT_BYTES} bytes, and nothing else. Before the text of a signed event stand"
+                " its headers, one a line, and an empty line.",
                 CONSUMED,
             ),
             "pushed": poke_channel(
@@ -256,12 +258,39 @@ def operation(
 
 def event_message(model: type[Envelope]) -> dict[str, JsonValue]:
     """Return an event as a message, with its example."""
+    signature: dict[str, JsonValue] = {"headers": signature_headers()} if model in CONSUMED else {}
     return {
         "name": event_type(model),
         "summary": model.__doc__,
         "contentType": "application/cloudevents+json",
+        **signature,
         "payload": ref("components", "schemas", model.__name__),
         "examples": [{"payload": json.loads(EXAMPLES[model].to_json())}],
+    }
+
+
+def signature_headers() -> dict[str, JsonValue]:
+    """Return the headers of a signed event: all of them or none."""
+    headers: dict[str, JsonValue] = {
+        SOURCE.decode(): {"type": "string", "description": "The source of the event: whose keys they are."},
+        ID.decode(): {"type": "string", "pattern": "^[^.]+$", "description": "Part of what is signed."},
+        TIMESTAMP.decode(): {
+            "type": "string",
+            "pattern": "^[0-9]{1,15}$",
+            "description": "When it was signed, in seconds since 1970-01-01.",
+        },
+        SIGNATURE.decode(): {
+            "type": "string",
+            "pattern": "^v1,[!-~]+( v1,[!-~]+)*$",
+            "description": f"Up to {MAX_SIGNATURES} signatures: `v1,` and the base64 of the HMAC-SHA256 of"
+            " `<webhook-id>.<webhook-timestamp>.<JSON>`.",
+        },
+    }
+    return {
+        "type": "object",
+        "description": "Only of signed events, as Standard Webhooks has them.",
+        "properties": headers,
+        "dependentRequired": {name: [each for each in headers if each != name] for name in headers},
     }
 
 

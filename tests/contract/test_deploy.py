@@ -25,7 +25,7 @@ COMMANDS = {
     "leaderboard", "event", "preview", "dead", "schema", "bench",
 }
 # fmt: on
-SECRET_SETTINGS = {"database_url", "redis_url"}
+SECRET_SETTINGS = {"database_url", "redis_url", "signing_keys"}
 SLICE_SECONDS = 5
 
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
