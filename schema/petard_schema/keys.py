@@ -27,6 +27,14 @@ class Keys:
         """Name a string with expiry: the worker whose dispatcher is the active one."""
         return f"{self.prefix}:dispatcher"
 
+    def recent(self, pool: str) -> str:
+        """Name a list with expiry: copies of what was trimmed last, a header and a body for every batch."""
+        return f"{self.prefix}:recent:{pool}"
+
+    def recent_since(self) -> str:
+        """Name a string: since when, and for how long, every trim leaves a copy."""
+        return f"{self.prefix}:recent"
+
     def committed(self) -> str:
         """Name a channel: `<pool>`, a poke from the drain to the publisher."""
         return f"{self.prefix}:committed"

@@ -254,7 +254,7 @@ class RedisPair:
             self.standby.start()
         for server in (self.primary, self.standby):
             with self.asked(server) as client:
-                # At once and not in 5 s; and nothing that was answered is lost by kill -9 where fsync is slow.
+                # At once and not in 5 s; and a kill loses nothing that was answered where fsync is slow.
                 client.config_set("repl-diskless-sync-delay", 0)
                 client.config_set("appendfsync", "no")
         with self.asked(self.standby) as client:

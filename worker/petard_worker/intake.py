@@ -9,20 +9,94 @@ from redis import Redis
 from petard_schema import Keys
 from petard_worker.batch import Arrival, read_arrival
 from petard_worker.keyring import Keyring
+from petard_worker.recent import RecentLimits
 from petard_worker.server_function import ALLOW_OOM, NO_WRITES, ServerFunction
 from petard_worker.signing_keys import NO_KEYS, SigningKeys
 
 # Trims the batch only if the head of the list still is that batch, element for element. Whoever else was at
 # work meanwhile: everything this removes has been committed. The first and last element alone would not do,
 # since events repeat (X A X against X B X). Comparing costs less than a digest and cannot collide.
+#
+# What it removes stays a while as a copy (recent.py says how), in the same step: an event is in the list or
+# in a copy, never in neither. The oldest copies go first, a few at a time. When Redis is nearly full, or it
+# takes no copy, all copies of the pool go and the trim succeeds: events must get out. Events are copied one
+# by one: to join them in Lua costs more.
+#
+# KEYS: events, copies, since when copies are made. ARGV: for how many ms copies stay (0: none are made), how
+# many bytes of them, then the events. Answers how many events it removed, negative when Redis had no room for
+# their copy.
 TRIM = """
-local head = redis.call('LRANGE', KEYS[1], 0, #ARGV - 1)
-if #head ~= #ARGV then return 0 end
-for i = 1, #ARGV do
-    if head[i] ~= ARGV[i] then return 0 end
+local count = #ARGV - 2
+local head = redis.call('LRANGE', KEYS[1], 0, count - 1)
+if #head ~= count then return 0 end
+local bytes = 0
+for i = 1, count do
+    local event = ARGV[i + 2]
+    if head[i] ~= event then return 0 end
+    bytes = bytes + #event
 end
-redis.call('LTRIM', KEYS[1], #ARGV, -1)
-return #ARGV
+
+local function nearly_full()
+    local memory = redis.pcall('INFO', 'memory')
+    if type(memory) ~= 'string' then return false end
+    local used = tonumber(string.match(memory, '\\nused_memory:(%d+)') or 0)
+    local most = tonumber(string.match(memory, '\\nmaxmemory:(%d+)') or 0)
+    return most > 0 and used > 0.9 * most
+end
+
+local function label_at(index)
+    local label = redis.pcall('LINDEX', KEYS[2], index)
+    if type(label) ~= 'string' then return nil end
+    local at, events, place, before, size = string.match(label, '^(%d+) %d+ (%d+) (%d+) (%d+) (%d+)$')
+    return at and {at = tonumber(at), events = tonumber(events), place = tonumber(place),
+                   before = tonumber(before), size = tonumber(size)}
+end
+
+local function drop_oldest(now, through)
+    local dropped, elements = 0, 0
+    while dropped < 16 do
+        local oldest = label_at(elements)
+        if not oldest then break end
+        local young = oldest.at >= now - tonumber(ARGV[1])
+        if young and through - oldest.before <= tonumber(ARGV[2]) then break end
+        dropped, elements = dropped + 1, elements + oldest.events + 2
+    end
+    if dropped > 0 then redis.call('LTRIM', KEYS[2], elements, -1) end
+end
+
+local function keep_copy()
+    local time = redis.call('TIME')
+    local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+    local marked = redis.pcall('GET', KEYS[3])
+    local since, window = string.match(type(marked) == 'string' and marked or '', '^(%d+) (%d+)$')
+    if window ~= ARGV[1] then since = now end
+    local after, place, before = math.max(tonumber(since), now - tonumber(ARGV[1])), 0, 0
+    local newest = label_at(-1)
+    if newest then
+        after, place, before = newest.at, newest.place + newest.events + 2, newest.before + newest.size
+        now = math.max(now, newest.at)
+    else
+        redis.call('DEL', KEYS[2])
+    end
+    local size = bytes + 4 * count + 150
+    local label = string.format('%.0f %.0f %d %.0f %.0f %.0f', now, after, count, place, before, size)
+    if type(redis.pcall('RPUSH', KEYS[2], label, unpack(ARGV, 3))) == 'table' then return false end
+    redis.call('RPUSH', KEYS[2], label)
+    drop_oldest(now, before + size)
+    -- A batch that is too large alone leaves a pool without copies which is not a quiet one.
+    if window ~= ARGV[1] or redis.call('EXISTS', KEYS[2]) == 0 then
+        redis.call('SET', KEYS[3], string.format('%.0f %s', now, ARGV[1]))
+    end
+    redis.call('PEXPIRE', KEYS[2], ARGV[1])
+    return true
+end
+
+local wanted = tonumber(ARGV[1]) > 0
+local kept = wanted and not nearly_full() and keep_copy()
+if not kept then redis.call('DEL', KEYS[2], KEYS[3]) end
+redis.call('LTRIM', KEYS[1], count, -1)
+if wanted and not kept then return -count end
+return count
 """
 TRIM_FUNCTION = ServerFunction("trim", TRIM, ALLOW_OOM)
 
@@ -51,6 +125,8 @@ class Intake:
     keys: Keys
     pool: str
     keyring: Keyring = field(default_factory=Keyring)
+    recent: RecentLimits = field(default_factory=RecentLimits)
+    """How much of what is trimmed stays as copies."""
     _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False)
     """Events that were parsed last."""
     _judged_by: SigningKeys = field(default_factory=lambda: NO_KEYS, init=False, repr=False)
@@ -102,9 +178,13 @@ class Intake:
 
     def trim(self, batch: Sequence[bytes]) -> bool:
         """Remove the batch if it still is the head of the list; call it only after its commit."""
-        trimmed = bool(self._trim(keys=[self.keys.events(self.pool)], args=list(batch)))
+        keys = [self.keys.events(self.pool), self.keys.recent(self.pool), self.keys.recent_since()]
+        limits = [self.recent.seconds * 1000, self.recent.megabytes * 1024 * 1024]
+        trimmed = cast("int", self._trim(keys=keys, args=[*limits, *batch]))
         self._ahead, self._next = (self._next if trimmed else []), []
-        return trimmed
+        if trimmed:
+            self.recent.note(self.pool, kept=trimmed > 0)
+        return trimmed != 0
 
     def _begins_and_ends(self, entries: Sequence[bytes]) -> bool:
         if not entries:

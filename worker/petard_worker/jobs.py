@@ -35,6 +35,7 @@ from petard_worker.postgres.frozen import end_frozen_holders
 from petard_worker.postgres.migrate import SchemaMismatchError
 from petard_worker.postgres.session import Session
 from petard_worker.ratings.parameters import BadParameterError
+from petard_worker.recent import RecentLimits
 from petard_worker.rq_worker import Jobs, JsonQueue, enqueue_job
 
 log = structlog.get_logger()
@@ -68,6 +69,7 @@ class Workshop:
     slice_seconds: float = 5.0
     breaker: Breaker = field(default_factory=Breaker)
     keyring: Keyring = field(default_factory=Keyring)
+    recent: RecentLimits = field(default_factory=RecentLimits)
     queue: JsonQueue | None = None
     """Where the next drain goes; set when the worker has opened its queue."""
 
@@ -122,7 +124,7 @@ class Drain:
     def __init__(self, workshop: Workshop, pool: str, drain_id: str) -> None:
         self.workshop = workshop
         self.pool = pool
-        self.intake = Intake(workshop.redis, workshop.keys, pool, workshop.keyring)
+        self.intake = Intake(workshop.redis, workshop.keys, pool, workshop.keyring, workshop.recent)
         self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
         self.known = KnownRecords()
         self.suspect = 0

@@ -9,6 +9,7 @@ from threading import Event, Thread
 
 import structlog
 from redis import Redis
+from redis.exceptions import RedisError
 
 from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
@@ -17,6 +18,7 @@ from petard_worker.jobs import Workshop, allowed_jobs, run_unqueued
 from petard_worker.keyring import Keyring
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.session import Session
+from petard_worker.recent import RecentLimits, drop_copies
 from petard_worker.redis_client import connect_redis
 from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
 from petard_worker.settings import Settings, file_in_use
@@ -59,6 +61,7 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
         settings.batch_size,
         settings.slice_seconds,
         keyring=open_keyring(settings),
+        recent=RecentLimits(settings.recent_seconds, settings.recent_megabytes),
     )
     workshop.session.open()
     prefix = settings.key_prefix
@@ -71,13 +74,23 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
         queue,
         stop,
         run_unqueued=partial(run_unqueued, dispatcher.unqueued, workshop),
-        on_full=dispatcher.avoid_queue,
+        on_full=partial(make_room, dispatcher, client, workshop.keys),
     )
     if burst:
         run_burst(dispatcher, worker, stop)
     else:
         run_with_dispatcher(dispatcher, worker, stop)
     workshop.session.close()
+
+
+def make_room(dispatcher: Dispatcher, client: Redis, keys: Keys) -> None:
+    """Spare a full Redis: queue nothing for a while, and drop the copies of what was trimmed."""
+    dispatcher.avoid_queue()
+    try:
+        if pools := drop_copies(client, keys):
+            log.warning("recent_dropped", pools=pools, reason="Redis is full: copies go first")
+    except RedisError as error:
+        log.warning("recent_not_dropped", error=str(error))
 
 
 class EventsLeftError(Exception):

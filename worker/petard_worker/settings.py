@@ -31,6 +31,8 @@ class Settings(BaseSettings):
     batch_size: int = Field(default=500, ge=1, le=5_000)
     slice_seconds: float = Field(default=5.0, ge=0.1, le=60)
     signing_keys: SecretStr = SecretStr("{}")
+    recent_seconds: int = Field(default=3_600, ge=0, le=7 * 24 * 3_600)
+    recent_megabytes: int = Field(default=64, ge=1, le=65_536)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("database_url")

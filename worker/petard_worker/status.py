@@ -13,6 +13,16 @@ from petard_worker.event_lists import event_lists
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.dead_letters import count_letters
 from petard_worker.postgres.pools import list_pools
+from petard_worker.recent import find_window, redis_now
+
+
+class Stop(NamedTuple):
+    """Why nothing is applied (the breaker's message, say), since when, and how often that has been so."""
+
+    stopped: str | None
+    stopped_at: datetime | None
+    stops: int
+    """A counter, for alerts."""
 
 
 class PoolStatus(NamedTuple):
@@ -27,11 +37,12 @@ class PoolStatus(NamedTuple):
     seq: int
     published_seq: int
     stopped: str | None
-    """Why nothing is applied: the breaker's message, say."""
     stopped_at: datetime | None
     stops: int
-    """How often the pool has been stopped; a counter, for alerts."""
     dead_letters: Mapping[str, int]
+    recent_age_s: float | None
+    """How far back the copies of trimmed events are complete; None when nobody can say, or none are made."""
+    recent_bytes: int
 
 
 class Status(NamedTuple):
@@ -44,35 +55,33 @@ class Status(NamedTuple):
 def read_status(connection: Connection, redis: Redis, keys: Keys, now: datetime) -> Status:
     """Return how the service is doing; reads only, and no clean-up as a side effect."""
     dead = count_letters(connection, "open")
+    redis_ms = redis_now(redis)
+
+    def look(name: str, seq: int, published_seq: int, stop: Stop) -> PoolStatus:
+        window = find_window(redis, keys, name)
+        return PoolStatus(
+            name,
+            redis.llen(keys.events(name)),
+            head_age(redis, keys, name, now),
+            seq,
+            published_seq,
+            *stop,
+            dead.get(name, {}),
+            None if window is None else max(0, redis_ms - window.complete_from) / 1000,
+            0 if window is None else window.size,
+        )
+
     known = [
-        PoolStatus(
+        look(
             pool.name,
-            redis.llen(keys.events(pool.name)),
-            head_age(redis, keys, pool.name, now),
             pool.seq,
             published(last_stream_id(redis, keys, pool.name), pool.epoch),
-            pool.stopped,
-            pool.stopped_at,
-            pool.stops,
-            dead.get(pool.name, {}),
+            Stop(pool.stopped, pool.stopped_at, pool.stops),
         )
         for pool in list_pools(connection)
     ]
     missing = {*dead, *event_lists(redis, keys).values()} - {pool.pool for pool in known}
-    orphans = [
-        PoolStatus(
-            name,
-            redis.llen(keys.events(name)),
-            head_age(redis, keys, name, now),
-            0,
-            0,
-            "no such pool",
-            None,
-            0,
-            dead.get(name, {}),
-        )
-        for name in sorted(missing)
-    ]
+    orphans = [look(name, 0, 0, Stop("no such pool", None, 0)) for name in sorted(missing)]
     return Status(known + orphans, count_workers(redis, keys))
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli import dead, elo, events, local, pools, rate, reads, roles, schema_files
+from petard_worker.cli import dead, elo, events, local, pools, rate, reads, reingest, roles, schema_files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,6 +33,7 @@ app.command(rich_help_panel=LOOK)(reads.leaderboard)
 app.command(rich_help_panel=LOOK)(reads.event)
 app.command(rich_help_panel=LOOK)(reads.preview)
 app.add_typer(dead.app, name="dead", rich_help_panel=REPAIR)
+app.command(rich_help_panel=REPAIR)(reingest.reingest)
 app.command(rich_help_panel=CALCULATE)(rate.rate)
 app.add_typer(elo.app, name="elo", rich_help_panel=CALCULATE)
 

@@ -71,6 +71,11 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR09
             return f"Postgres gave up a statement: {first_line(error)}", FAILED
         case psycopg.errors.CheckViolation():
             return f"Postgres holds what must not be: {first_line(error)}", FAILED
+        case psycopg.errors.ReadOnlySqlTransaction():
+            return (
+                "Postgres is read-only (PETARD_DATABASE_URL): a standby that was not promoted, or a primary"
+                f" that was demoted: {first_line(error)}"
+            ), UNAVAILABLE
         case psycopg.OperationalError() if error.sqlstate in CONNECTION_LOST:
             return f"cannot reach Postgres (PETARD_DATABASE_URL): {first_line(error)}", UNAVAILABLE
         case psycopg.OperationalError():

@@ -25,8 +25,9 @@ def status(json: JsonOption = False) -> None:
     """Show backlog, head age, workers, outbox lag and dead letters of every pool.
 
     The head's event age (JSON: `head_age_s`) is how many seconds ago the first waiting event happened by its
-    own time, not how long it has waited: an import of old games is old from the start. A pool that is stopped
-    says why: put that right, then 'petard pool resume'.
+    own time, not how long it has waited: an import of old games is old from the start. The copies are those
+    of applied events, for `petard reingest` after a failover of Postgres (JSON: `recent_age_s`,
+    `recent_bytes`). A pool that is stopped says why: put that right, then `petard pool resume`.
     """
     from petard_worker.status import read_status  # noqa: PLC0415
 
@@ -44,6 +45,8 @@ def status(json: JsonOption = False) -> None:
         "published",
         "lag",
         "dead letters",
+        "copies reach back (s)",
+        "copies (bytes)",
         "stopped",
         "since",
     )
@@ -58,6 +61,8 @@ def status(json: JsonOption = False) -> None:
                 pool.published_seq,
                 pool.seq - pool.published_seq,
                 ", ".join(f"{reason} {count}" for reason, count in pool.dead_letters.items()) or "none",
+                pool.recent_age_s,
+                pool.recent_bytes,
                 pool.stopped,
                 pool.stopped_at,
             )
