@@ -158,7 +158,7 @@ def check_sense(event: GameEvent) -> None:
         leavers = event.data.abandoned_by
         for player in leavers:
             if player not in names:
-                raise EventRefused(DeadReason.ABANDONER_NOT_IN_GAME, f"{player!r} is on no side")
+                raise EventRefused(DeadReason.ABANDONER_NOT_IN_GAME, f"{shorten(player)} is on no side")
         if len(set(leavers)) < len(leavers):
             raise EventRefused(DeadReason.PLAYER_TWICE, "abandoned_by names a player twice")
 
@@ -173,7 +173,7 @@ def wrong_weights(players: Sequence[str], weights: Sequence[float]) -> str | Non
 def refuse_repeats(sides: Sequence[Side | UnrankedSide]) -> NoReturn:
     """Raise the reason that fits a game in which some player stands more than once."""
     if len({side.players for side in sides}) == 1 and len(sides[0].players) == 1:
-        raise EventRefused(DeadReason.SELF_MATCH, f"{sides[0].players[0]!r} plays against themselves")
+        raise EventRefused(DeadReason.SELF_MATCH, f"{shorten(sides[0].players[0])} plays against themselves")
     for side in sides:
         if len(set(side.players)) < len(side.players):
             raise EventRefused(DeadReason.PLAYER_TWICE, "a side names a player twice")

@@ -19,6 +19,7 @@ from petard_schema import (
     parse_event,
     read_counted,
 )
+from petard_schema.ijson import shorten
 from petard_schema.signing import SignedElement, bad_signature, is_signed
 from petard_worker.fold import (
     PlayerChange,
@@ -232,7 +233,8 @@ class Batch:
         if counted is not None:
             if outcome_of(counted) == outcome_of(event):
                 return Verdict(IgnoredReason.DUPLICATE_GAME)
-            detail = f"game {event.data.game!r} has counted with another outcome, by event {counted.id!r}"
+            game, first = shorten(event.data.game), shorten(counted.id)
+            detail = f"game {game} has counted with another outcome, by event {first}"
             raise EventRefused(DeadReason.CONFLICTING_GAME, detail)
         current = {player: self.record(player) for player in players_of(event)}
         return fold_event(self.rules, current, event, period)
