@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from petard_worker.printable import printable_lines
+
 FAILED = 1
 USAGE = 2
 UNAVAILABLE = 69
@@ -102,5 +104,5 @@ def first_line(error: Exception) -> str:
 
 def leave(message: str, code: int) -> None:
     """Say it on stderr and exit."""
-    print(f"petard: {message}", file=sys.stderr)  # noqa: T201 - this is the command line's voice
+    print(f"petard: {printable_lines(message)}", file=sys.stderr)  # noqa: T201 - this is the command line's voice
     raise SystemExit(code)

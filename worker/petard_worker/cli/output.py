@@ -1,4 +1,7 @@
-"""How results are shown: JSON for programs on stdout, tables for people, talk on stderr."""
+"""How results are shown: JSON for programs on stdout, tables for people, talk on stderr.
+
+What is shown can be what strangers wrote. Nothing of it reaches a terminal that it could obey.
+"""
 
 import json
 import sys
@@ -22,6 +25,7 @@ from rich.progress import (
 from rich.table import Table
 
 from petard_schema.times import format_time
+from petard_worker.printable import printable, printable_json
 
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, numbers unrounded.")]
 
@@ -33,7 +37,7 @@ talk_console = Console(stderr=True, highlight=False)
 def print_json(value: object) -> None:
     """Print a value as JSON, times as RFC 3339; escaped where stdout cannot carry every name."""
     ascii_only = sys.stdout.encoding.lower() not in {"utf-8", "utf8"}
-    sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only, default=plain) + "\n")
+    sys.stdout.write(printable_json(json.dumps(value, ensure_ascii=ascii_only, default=plain)) + "\n")
 
 
 def plain(value: object) -> object:
@@ -49,7 +53,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     listed = [list(row) for row in rows]
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], (int, float)) for row in listed if row[index] is not None)
-        table.add_column(column, justify="right" if numeric and listed else "left")
+        table.add_column(printable(column), justify="right" if numeric and listed else "left")
     for row in listed:
         table.add_row(*(cell(value) for value in row))
     width = None if sys.stdout.isatty() else 200
@@ -67,13 +71,13 @@ def cell(value: object) -> str:
         return f"{value:.1f}"
     if isinstance(value, datetime):
         return format_time(value.replace(microsecond=0))
-    return str(value)
+    return printable(str(value))
 
 
 def talk(message: str) -> None:
     """Say something to people; never part of the result."""
     # One message is one line, also in a log.
-    talk_console.print(message, soft_wrap=True, markup=False, emoji=False)
+    talk_console.print(printable(message), soft_wrap=True, markup=False, emoji=False)
 
 
 class ProgressBar(Protocol):

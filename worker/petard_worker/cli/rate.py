@@ -11,6 +11,7 @@ import typer
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.events import FileArgument, opened, usage_errors
 from petard_worker.cli.output import JsonOption, print_table, talk
+from petard_worker.printable import printable_json
 from petard_worker.rate import RatedChange, RatedInOrder, RatedTogether, as_answer, out_of_range
 from petard_worker.rate import rate as rate_games
 from petard_worker.rate_request import EXAMPLE, MAX_REQUEST_BYTES, read_request
@@ -49,7 +50,8 @@ def rate(
         show(rated)
     else:
         # As UTF-8 whatever the terminal speaks: that is what JSON is written in.
-        sys.stdout.buffer.write(dumps(as_answer(rated), ensure_ascii=False).encode() + b"\n")
+        answer = printable_json(dumps(as_answer(rated), ensure_ascii=False))
+        sys.stdout.buffer.write(answer.encode() + b"\n")
 
 
 def show(rated: RatedInOrder | RatedTogether) -> None:
