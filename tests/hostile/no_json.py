@@ -187,7 +187,7 @@ def garbage_behind(draw: Draw) -> bytes:
 
 def garbage_before(draw: Draw) -> bytes:
     return draw.one(
-        b"x", b"}", b"]", b",", b")]}',\n", b"\xc2\xa0", b"callback(", b"data: ", b"\x0c"
+        b"x", b"}", b"]", b",", b")]}',\n", b"\xc2\xa0", b"callback(", b"data ", b"\x0c"
     ) + draw.text(draw.envelope())
 
 

@@ -18,11 +18,13 @@ from integration.arena import (
     counted,
     dead_letters,
     finished,
+    fold_of_ledger,
     games,
     ids_of,
     make_pool,
     open_workshop,
     push,
+    records,
     run_drain,
 )
 from integration.dying_redis import RedisServer
@@ -308,6 +310,36 @@ def test_a_busy_pool_is_waited_for(
             wait_until(lambda: owner.execute(blocked).fetchone() == (1,), "the drain to wait for the lock", 5)
 
         wait_until(lambda: counted(owner) == ids_of(games(5)), "the events to be applied", 5)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_deadlock_with_somebody_else_costs_a_moment_and_no_event(
+    client: Redis, keys: Keys, owner: psycopg.Connection, database_url: str, wait_until: Callable[..., None]
+) -> None:
+    """An operator locks a rating and then the pool, the wrong way round; Postgres chooses the drain to give in."""
+    name = owner.info.dbname
+    owner.execute(f'ALTER DATABASE "{name}" SET deadlock_timeout = 1900')  # just before the drain's lock_timeout
+    workshop = open_workshop(database_url, client, keys)
+    push(client, keys, games(5))
+    run_drain(workshop)
+    push(client, keys, games(5, first=6))
+    blocked = """
+        SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    """
+
+    with capture_logs() as logs, psycopg.connect(database_url, autocommit=True) as operator:
+        operator.execute("SET deadlock_timeout = '1min'")
+        operator.execute("BEGIN")
+        operator.execute("SELECT FROM petard.rating FOR UPDATE")
+        with running(Drain(workshop, "p", "ours")):
+            wait_until(lambda: owner.execute(blocked).fetchone() == (1,), "the drain to wait", 5)
+            operator.execute("SELECT FROM petard.pool FOR UPDATE")
+            operator.execute("COMMIT")
+            wait_until(lambda: counted(owner) == ids_of(games(10)), "the events to be applied", 10)
+
+    assert any("deadlock" in str(entry) for entry in logs)
+    assert dead_letters(owner) == []
+    assert records(owner) == fold_of_ledger(owner)
 
 
 @pytest.mark.usefixtures("pool")
