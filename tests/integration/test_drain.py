@@ -316,9 +316,9 @@ def test_a_busy_pool_is_waited_for(
 def test_a_deadlock_with_somebody_else_costs_a_moment_and_no_event(
     client: Redis, keys: Keys, owner: psycopg.Connection, database_url: str, wait_until: Callable[..., None]
 ) -> None:
-    """An operator locks a rating and then the pool, the wrong way round; Postgres chooses the drain to give in."""
-    name = owner.info.dbname
-    owner.execute(f'ALTER DATABASE "{name}" SET deadlock_timeout = 1900')  # just before the drain's lock_timeout
+    """An operator locks a rating and then the pool, the wrong way round; the drain has to give in."""
+    # Shorter than the drain's lock_timeout, and as long as may be: the operator has to be there by then.
+    owner.execute(f'ALTER DATABASE "{owner.info.dbname}" SET deadlock_timeout = 1900')
     workshop = open_workshop(database_url, client, keys)
     push(client, keys, games(5))
     run_drain(workshop)
