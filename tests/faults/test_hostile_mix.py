@@ -25,7 +25,7 @@ from petard_worker.simulate import Expected, Season, simulate_with_labels
 
 EVENTS = int(os.environ.get("PETARD_HOSTILE_EVENTS", "4000"))
 SEED = int(os.environ.get("PETARD_HOSTILE_SEED", "1"))
-SECONDS = 120 + EVENTS / 200
+SECONDS = 300 + EVENTS / 20
 PATIENCE = 300
 STEP = 200
 MOST_WAITING = 10_000
