@@ -1,5 +1,6 @@
 """Each named constraint refuses what its name says."""
 
+import hashlib
 from collections.abc import Iterator
 from itertools import product
 
@@ -23,7 +24,9 @@ LEDGER = {
     "time": "2026-01-01T00:00:00Z", "outcome": "rated", "reason": None, "counts": True, "late": False,
     "version": 1, "body": "{}",
 }  # fmt: skip
-LETTER = {"pool": "p", "digest": b"\0" * 32, "body": b"", "reason": "not_json", "detail": ""}
+LETTER = {
+    "pool": "p", "digest": hashlib.sha256(b"").digest(), "body": b"", "reason": "not_json", "detail": "",
+}  # fmt: skip
 POOL = {"name": "q", "system": "glicko", "parameters": "{}"}
 PERIOD = {"pool": "p", "player": "ann", "player_seq": 1, "period": "[]"}
 VERSION = {"pool": "p", "version": 2, "system": "glicko", "parameters": "{}", "since_seq": 1}
@@ -39,6 +42,7 @@ GOOD: dict[str, dict[str, object]] = {
 }
 INFINITE = (float("nan"), float("inf"), float("-inf"))
 NUMBERS = ("rating", "rd", "peak", "volatility")
+WHY = ("volatility_before", "volatility_after", "expected", "actual", "rd_aged")
 BEFORE_AFTER = ("rating_before", "rating_after", "rd_before", "rd_after")
 
 CHECKS: list[tuple[str, str, dict[str, object]]] = [
@@ -80,6 +84,10 @@ CHECKS: list[tuple[str, str, dict[str, object]]] = [
     ("change_counters_are_not_negative", "change", {"bomb_after": -1}),
     ("change_counters_are_not_negative", "change", {"games_before": -1}),
     ("change_counters_are_not_negative", "change", {"games_after": -1}),
+    *(("change_explanation_is_finite", "change", {name: value}) for name, value in product(WHY, INFINITE)),
+    ("change_explanation_is_finite", "change", {"rd_aged": -1.0}),
+    ("dead_letter_digest_is_that_of_the_body", "dead_letter", {"body": b"x"}),
+    ("dead_letter_digest_is_that_of_the_body", "dead_letter", {"body": b"x" * 65_537}),
     ("dead_letter_digest_is_sha256", "dead_letter", {"digest": b"short"}),
     ("dead_letter_attempts_are_counted", "dead_letter", {"attempts": 0}),
     ("dead_letter_state_is_known", "dead_letter", {"state": "lost"}),
