@@ -5,6 +5,7 @@ from petard_producer.follow import EntryUnreadable, Follower
 from petard_producer.position import EpochChanged, GapFound, Position, SnapshotNeeded
 from petard_producer.push import Producer
 from petard_producer.sides import draw, duel, finish_order, without_result
+from petard_producer.snapshot import Snapshot
 from petard_schema import (
     AbandonedGame,
     EventRefused,
@@ -30,6 +31,7 @@ __all__ = [
     "Producer",
     "RatingChanged",
     "Side",
+    "Snapshot",
     "SnapshotNeeded",
     "UnrankedSide",
     "draw",

@@ -12,6 +12,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 
 from petard_producer.connect import BLOCK_S, LOST_CONNECTION, connect_to_follow, worth_retrying
 from petard_producer.position import Position, check_successor
+from petard_producer.snapshot import Snapshot
 from petard_schema import Keys, RatingChanged
 from petard_schema.names import check_pool
 
@@ -60,6 +61,7 @@ class Follower:
     1. It yields every entry after the position it was given, in order, each one once: 42, 43, 44, …
     2. It never skips. An entry that is not the successor of the last one is not yielded: GapFound is raised.
     3. A stream that was trimmed beyond our position, before we started or while we were away, is such a gap.
+       `oldest()` is how far it goes back; `snapshot()` is how to start over.
     4. From the beginning (`after=None`) means from the first entry of the pool: a stream whose seq 1 has
        been trimmed away is a gap too.
     5. When the epoch rises it raises EpochChanged before it yields anything of the new epoch.
@@ -82,6 +84,7 @@ class Follower:
         self._client = client
         self._pool = check_pool(pool)
         self._stream = Keys(prefix).changes(pool)
+        self._board = Keys(prefix).leaderboard(pool)
         self._stopped = threading.Event()
 
     @classmethod
@@ -113,6 +116,30 @@ class Follower:
         """
         entries = cast("list[RawEntry]", self._client.xrevrange(self._stream, count=1))
         return self._position(entries[0][0]) if entries else None
+
+    def oldest(self) -> Position | None:
+        """Return the position of the first entry that the stream still has, None where there is none.
+
+        That is the bound: who has seen the entry before it, or any later one, can go on without a snapshot.
+        It moves on while entries are published; the pool's setting `stream_length` says how many are kept.
+        """
+        entries = cast("list[RawEntry]", self._client.xrange(self._stream, count=1))
+        return self._position(entries[0][0]) if entries else None
+
+    def snapshot(self) -> Snapshot:
+        """Return the leaderboard, and the position to follow after.
+
+        Needs the right to read the leaderboard. Raises redis.ConnectionError or redis.TimeoutError when Redis
+        does not answer. A board of a million players holds Redis up for about half a second.
+        """
+        with self._client.pipeline(transaction=True) as both:
+            both.xrevrange(self._stream, count=1)
+            both.zrange(self._board, 0, -1, withscores=True)
+            newest, scores = cast("tuple[list[RawEntry], list[tuple[bytes, float]]]", both.execute())
+        return Snapshot(
+            self._position(newest[0][0]) if newest else None,
+            {player.decode(): score for player, score in reversed(scores)},
+        )
 
     def follow(self, after: Position | None = None) -> Iterator[RatingChanged]:
         """Yield every change after a position, or from the first of the pool; wait for more until stopped.

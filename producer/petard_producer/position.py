@@ -52,21 +52,32 @@ class Position:
         """Return the position that must follow in the same epoch."""
         return type(self)(self.epoch, self.seq + 1)
 
+    def before(self) -> Self:
+        """Return the position after which this one comes; that of the first entry is no entry's."""
+        return type(self)(self.epoch, max(0, self.seq - 1))
+
 
 class SnapshotNeeded(Exception):  # noqa: N818 - a turn in the story, not a mistake of anybody
-    """The stream cannot carry on where we are: read the ratings afresh, then follow from there.
+    """The stream cannot carry on where we are: take a snapshot, then follow from there.
+
+    Whatever snapshot is taken after this was raised holds all that happened up to `go_on_from`, be it the
+    follower's own or all ratings read elsewhere: `follow(after=go_on_from)` then misses nothing.
+    `Follower.snapshot()` knows a later place to go on from.
 
     For example:
 
         while True:
-            start = follower.newest()
-            show(read_all_ratings())
+            snapshot = follower.snapshot()
+            show_board(snapshot.scores)
             try:
-                for change in follower.follow(after=start):
+                for change in follower.follow(after=snapshot.position):
                     show(change)
             except SnapshotNeeded as reason:
                 log.warning("starting over: %s", reason)
     """
+
+    go_on_from: Position
+    """The position before the first entry that the stream still has for us."""
 
 
 class GapFound(SnapshotNeeded):
@@ -85,9 +96,13 @@ class GapFound(SnapshotNeeded):
         super().__init__(expected, got)
         self.expected = expected
         self.got = got
+        self.go_on_from = got.before()
 
     def __str__(self) -> str:
-        return f"expected entry {self.expected}, the stream goes on with {self.got}"
+        return (
+            f"expected entry {self.expected}, the stream goes on with {self.got}:"
+            f" take a snapshot, then follow after {self.go_on_from}"
+        )
 
 
 class EpochChanged(SnapshotNeeded):
@@ -106,9 +121,13 @@ class EpochChanged(SnapshotNeeded):
         super().__init__(old, new)
         self.old = old
         self.new = new
+        self.go_on_from = new.before()
 
     def __str__(self) -> str:
-        return f"epoch {self.old.epoch} ended at {self.old}, the stream goes on with {self.new}"
+        return (
+            f"epoch {self.old.epoch} ended at {self.old}, the stream goes on with {self.new}:"
+            f" take a snapshot, then follow after {self.go_on_from}"
+        )
 
 
 def check_successor(last: Position | None, got: Position) -> None:
