@@ -70,7 +70,7 @@ def test_all_commands_of_the_design_exist():
 
     assert found >= {
         *("demo", "up", "migrate", "push", "simulate", "worker", "publisher", "status"),
-        *("player", "leaderboard", "event", "preview", "schema export", "import csv", "import pgn"),
+        *("player", "leaderboard", "event", "preview", "verify", "schema export", "import csv", "import pgn"),
         *("pool create", "pool list", "pool show", "pool set", "pool resume", "pool systems", "pool stats"),
         *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
         *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
@@ -94,6 +94,7 @@ NEED_POSTGRES = [
     ("leaderboard", "x"),
     ("event", "e-1"),
     ("preview", "x", "alice", "bob"),
+    ("verify",),
     ("dead", "list"),
     ("dead", "show", "1"),
     ("dead", "replay", "1", "--yes"),
@@ -125,6 +126,7 @@ NEED_REDIS = [
     ("publisher", "--once"),
     ("status",),
     ("event", "e-1"),
+    ("verify",),
     ("demo", "--games", "10"),
     ("up",),
 ]

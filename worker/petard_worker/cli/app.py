@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from petard_worker.cli import dead, elo, events, local, pools, rate, reads, reingest, roles, schema_files
+from petard_worker.cli.verify import verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,6 +33,7 @@ app.command(rich_help_panel=LOOK)(reads.player)
 app.command(rich_help_panel=LOOK)(reads.leaderboard)
 app.command(rich_help_panel=LOOK)(reads.event)
 app.command(rich_help_panel=LOOK)(reads.preview)
+app.command(rich_help_panel=LOOK)(verify)
 app.add_typer(dead.app, name="dead", rich_help_panel=REPAIR)
 app.command(rich_help_panel=REPAIR)(reingest.reingest)
 app.command(rich_help_panel=CALCULATE)(rate.rate)

@@ -86,30 +86,33 @@ def append_changes(connection: Connection, pool: str, changes: Sequence[Numbered
             %(penalty)b::boolean[], %(late)b::boolean[]
         ) AS entry
     """
-    rows = [
-        (
-            change.player,
-            change.after.player_seq,
-            seq,
-            change.before.rating,
-            change.after.rating,
-            change.before.rd,
-            change.after.rd,
-            change.before.volatility,
-            change.after.volatility,
-            change.before.bomb,
-            change.after.bomb,
-            change.before.games,
-            change.after.games,
-            change.expected,
-            change.actual,
-            change.rd_aged,
-            change.penalty,
-            change.late,
-        )
-        for seq, change in changes
-    ]
+    rows = [change_row(seq, change) for seq, change in changes]
     connection.execute(sql, {"pool": pool, **columns(CHANGE_COLUMNS, rows)})
+
+
+def change_row(seq: int, change: PlayerChange) -> tuple[object, ...]:
+    """Return a change as it is stored, in the order of CHANGE_COLUMNS."""
+    before, after = change.before, change.after
+    return (
+        change.player,
+        after.player_seq,
+        seq,
+        before.rating,
+        after.rating,
+        before.rd,
+        after.rd,
+        before.volatility,
+        after.volatility,
+        before.bomb,
+        after.bomb,
+        before.games,
+        after.games,
+        change.expected,
+        change.actual,
+        change.rd_aged,
+        change.penalty,
+        change.late,
+    )
 
 
 RECORD_COLUMNS: Kinds = {
