@@ -6,6 +6,8 @@ from petard_producer.position import EpochChanged, GapFound, Position, SnapshotN
 from petard_producer.push import Producer
 from petard_producer.sides import draw, duel, finish_order, without_result
 from petard_producer.snapshot import Snapshot
+from petard_producer.spool_errors import SpoolBusy, SpoolError, SpoolFull, SpoolUnusable
+from petard_producer.through_spool import Spooled
 from petard_schema import (
     AbandonedGame,
     EventRefused,
@@ -33,6 +35,11 @@ __all__ = [
     "Side",
     "Snapshot",
     "SnapshotNeeded",
+    "SpoolBusy",
+    "SpoolError",
+    "SpoolFull",
+    "SpoolUnusable",
+    "Spooled",
     "UnrankedSide",
     "draw",
     "duel",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
@@ -10,11 +11,12 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 from redis import Redis
 from redis.backoff import EqualJitterBackoff
-from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
 from petard_producer.connect import LOST_CONNECTION, connect_to_push, worth_retrying
 from petard_producer.event_ids import new_event_id
+from petard_producer.rpush import Lists
+from petard_producer.through_spool import SPOOL_LIMIT, Spooled, ThroughSpool
 from petard_schema import (
     DeadReason,
     EventRefused,
@@ -32,6 +34,7 @@ from petard_schema.signing import is_signed, sign_with
 from petard_schema.signing import signing_key as read_key
 
 RETRIES = 4
+CLOSE_WITHIN_S = 2.0
 CHUNK = 500
 """Events per round trip of push_many: at most 10 MB, as an event has at most 16 KiB, and 4 more if signed."""
 
@@ -61,6 +64,11 @@ class Producer:
 
     With a `signing_key`, `whsec_…`, every event is signed when it is composed, in the name of its source;
     with several keys by each of them, while one takes over from another.
+
+    With `spool`, the path of a file, a push returns when the event is on the disk in that file (written and
+    fsynced), whether or not Redis is there; a thread sends what is in it, the oldest first, and removes what
+    Redis has confirmed. Redis's errors are then seen in `spooled()` and in the log, not raised. A push raises
+    a SpoolError instead: SpoolFull, SpoolBusy or SpoolUnusable.
     """
 
     def __init__(
@@ -71,18 +79,37 @@ class Producer:
         prefix: str = "petard",
         poke: bool = True,
         signing_key: str | Sequence[str] = (),
+        spool: Path | str | None = None,
+        spool_limit: int = SPOOL_LIMIT,
+        block_at_most: float = 1.0,
     ) -> None:
         """Push through a client of your own; `source` names this server in every event it composes.
 
         Such a client should not retry by itself (`Retry(NoBackoff(), 0)`): its retries would multiply. Raises
         BadSigningKeyError for a key that is none.
+        The spool holds at most `spool_limit` bytes of events, and a push waits for its disk for at most
+        `block_at_most` seconds. One spool is for one Redis; several processes of one machine may share it.
         """
+        if spool_limit <= 0 or block_at_most <= 0:
+            raise ValueError(
+                f"spool_limit is {spool_limit} bytes, block_at_most {block_at_most} s; both must be above 0"
+            )
         self._client = client
         self._source = source
-        self._keys = Keys(prefix)
-        self._poke = poke
         keys = [signing_key] if isinstance(signing_key, str) else signing_key
         self._signing_keys = [read_key(key) for key in keys]
+        self._lists = Lists(client, Keys(prefix), poke=poke)
+        self._spool = (
+            ThroughSpool(
+                Path(spool).absolute(),
+                self._lists,
+                prefix=prefix,
+                limit=spool_limit,
+                block_at_most=block_at_most,
+            )
+            if spool is not None
+            else None
+        )
         self._retry = Retry(EqualJitterBackoff(base=0.1, cap=1.0), RETRIES, LOST_CONNECTION)
 
     @classmethod
@@ -94,9 +121,21 @@ class Producer:
         prefix: str = "petard",
         poke: bool = True,
         signing_key: str | Sequence[str] = (),
+        spool: Path | str | None = None,
+        spool_limit: int = SPOOL_LIMIT,
+        block_at_most: float = 1.0,
     ) -> Self:
         """Push to the Redis at `url`; without `poke` workers notice an event by looking, not at once."""
-        return cls(connect_to_push(url), source=source, prefix=prefix, poke=poke, signing_key=signing_key)
+        return cls(
+            connect_to_push(url),
+            source=source,
+            prefix=prefix,
+            poke=poke,
+            signing_key=signing_key,
+            spool=spool,
+            spool_limit=spool_limit,
+            block_at_most=block_at_most,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -106,9 +145,26 @@ class Producer:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the connections; nothing is waiting in them."""
+    def close(self, timeout: float = CLOSE_WITHIN_S) -> None:
+        """Close the connections; nothing is waiting in them.
+
+        With a spool, send what can be sent within `timeout` seconds first. What is left stays in the file,
+        for the next producer that opens it.
+        """
+        if self._spool is not None:
+            self._spool.close(timeout)
         self._client.close()
+
+    def flush(self, timeout: float) -> bool:
+        """Wait for at most so many seconds until Redis has all that was pushed, and say whether it has.
+
+        Without a spool that is so when a push returns. With one, what other processes pushed counts too.
+        """
+        return self._spool is None or self._spool.flush(timeout)
+
+    def spooled(self) -> Spooled:
+        """Return how much waits in the spool, and why it does; nothing without a spool."""
+        return Spooled() if self._spool is None else self._spool.spooled()
 
     def finished(
         self,
@@ -204,7 +260,8 @@ class Producer:
         """Push events in their order, 500 to a round trip, and return how many.
 
         When one is refused, those before it have been pushed, and it and those after it have not. When Redis
-        is lost, some have been pushed: push the same events again, and each counts once.
+        is lost, some have been pushed: push the same events again, and each counts once. A spool keeps each
+        500 as one, all or none, and `block_at_most` is the bound for each 500.
         """
         return self.push_many_json(map(text_of, events))
 
@@ -233,25 +290,18 @@ class Producer:
         now = datetime.now(UTC)
         return sign_with(self._signing_keys, text, event_id=event.id, source=event.source, at=now)
 
-    def _push(self, texts_by_pool: Mapping[str, Sequence[bytes]]) -> None:
-        self._retry.call_with_retry(
-            lambda: self._push_once(texts_by_pool), fail=_try_again, is_retryable=worth_retrying
-        )
+    def _push(self, elements: Mapping[str, Sequence[bytes]]) -> None:
+        # Made once, by pool: whatever is kept, sent and sent again is the same bytes.
+        if self._spool is not None:
+            self._spool.keep(elements)
+        else:
+            self._retry.call_with_retry(
+                lambda: self._push_once(elements), fail=_try_again, is_retryable=worth_retrying
+            )
 
-    def _push_once(self, texts_by_pool: Mapping[str, Sequence[bytes]]) -> None:
-        with self._client.pipeline(transaction=False) as pipe:
-            for pool, texts in texts_by_pool.items():
-                pipe.rpush(self._keys.events(pool), *texts)
-            if self._poke:
-                for pool in texts_by_pool:
-                    pipe.publish(self._keys.pushed(), pool)
-            replies = pipe.execute(raise_on_error=False)
-        for reply in replies[: len(texts_by_pool)]:
-            if isinstance(reply, Exception):
-                raise reply
-        if any(isinstance(reply, NoPermissionError) for reply in replies[len(texts_by_pool) :]):
-            # The events are on their lists; a poke that is forbidden now would be forbidden every time.
-            self._poke = False
+    def _push_once(self, elements: Mapping[str, Sequence[bytes]]) -> None:
+        for refusal in self._lists.append(elements).values():
+            raise refusal
 
 
 def text_of(event: GameEvent) -> bytes:
@@ -273,7 +323,8 @@ def chunks_by_pool(
             try:
                 event = parse_event(event_json(text))
             except EventRefused:
-                yield by_pool
+                if by_pool:
+                    yield by_pool
                 raise
             by_pool.setdefault(event.data.pool, []).append(element(text, event))
         yield by_pool
