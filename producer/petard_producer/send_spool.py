@@ -22,11 +22,12 @@ from petard_producer.file_lock import FileLock
 from petard_producer.rpush import Lists
 from petard_producer.spool import Spool
 from petard_producer.spool_errors import SpoolBusy, SpoolError
+from petard_producer.waker import Waker
 
 CHUNK = 500
 """Events per round trip: at most 8 MB, as an event has at most 16 KiB."""
-LOOK_S = 0.02
-"""How soon an idle sender sees what another process has kept."""
+LOOK_S = 0.5
+"""How soon an idle sender looks without having been woken."""
 LOCK_LOOK_S = 0.2
 """How soon somebody else sends when the process that did so is gone."""
 
@@ -45,17 +46,17 @@ class Refusal:
 class SpoolSender:
     """The one thread of a process that sends what the spool holds, while it has the lock."""
 
-    def __init__(self, spool: Spool, lists: Lists, lock: FileLock) -> None:
+    def __init__(self, spool: Spool, lists: Lists, lock: FileLock, waker: Waker) -> None:
         self._spool = spool
         self._lists = lists
         self._lock = lock
+        self._waker = waker
         self._confirmed: dict[str, int] = {}
         self._refusals: Mapping[str, Refusal] = MappingProxyType({})
         self._lost_backoff = EqualJitterBackoff(base=0.05, cap=1.0)
         self._refused_backoff = EqualJitterBackoff(base=0.5, cap=5.0)
         self._failures = 0
         self._last_error: str | None = None
-        self._woken = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="petard-spool-sender", daemon=True)
 
@@ -73,14 +74,10 @@ class SpoolSender:
         """Begin to send."""
         self._thread.start()
 
-    def wake(self) -> None:
-        """Tell that there is something new."""
-        self._woken.set()
-
     def ask_to_stop(self) -> None:
         """Let the thread end after the round trip that it is in."""
         self._stopping.set()
-        self._woken.set()
+        self._waker.wake()
 
     def ended(self, within: float) -> bool:
         """Wait for the end of the thread, and say whether it has come."""
@@ -163,8 +160,7 @@ class SpoolSender:
             return
         self._succeeded()
         if not sent:
-            self._woken.wait(LOOK_S)
-            self._woken.clear()
+            self._waker.wait(LOOK_S)
 
     def _failed(self, error: Exception, backoff: EqualJitterBackoff) -> None:
         self._failures += 1

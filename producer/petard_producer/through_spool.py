@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from petard_producer.rpush import Lists
 from petard_producer.send_spool import SpoolSender
 from petard_producer.spool import ElementsByPool, Spool
 from petard_producer.spool_errors import NOT_KEPT, SpoolBusy, SpoolError, SpoolUnusable
+from petard_producer.waker import Waker
 from petard_producer.write_spool import SpoolWriter
 
 SPOOL_LIMIT = 256 << 20
@@ -41,12 +42,13 @@ class ThroughSpool:
         self._block_at_most = block_at_most
         self._closed = False
         with _forking:
-            self._send_lock = FileLock(path, "sending")
-            try:
+            with ExitStack() as opened:
+                self._send_lock = FileLock(path, "sending")
+                opened.callback(self._send_lock.close)
+                self._waker = Waker(path)
+                opened.callback(self._waker.close)
                 self._spool = Spool(path, prefix=prefix, limit=limit)
-            except BaseException:
-                self._send_lock.close()
-                raise
+                opened.pop_all()
             self._begin()
             _alive.add(self)
         self._start()
@@ -55,7 +57,7 @@ class ThroughSpool:
         """Return when the events are durable, within `block_at_most` seconds, or raise a SpoolError."""
         self._start()
         self._writer.keep(elements_by_pool, self._block_at_most)
-        self._sender.wake()
+        self._waker.wake()
 
     def flush(self, timeout: float) -> bool:
         """Wait until Redis has all that is kept by now, and say whether it has."""
@@ -99,12 +101,13 @@ class ThroughSpool:
                 _alive.discard(self)
                 self._spool.close()
                 self._send_lock.close()
+                self._waker.close()
 
     def _begin(self) -> None:
         self._guard = threading.Lock()
         self._idle = threading.Event()
         self._writer = SpoolWriter(self._spool)
-        self._sender = SpoolSender(self._spool, self._lists, self._send_lock)
+        self._sender = SpoolSender(self._spool, self._lists, self._send_lock, self._waker)
         self._started = False
 
     def _start(self) -> None:
