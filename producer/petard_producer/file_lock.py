@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 from petard_producer.spool_errors import SpoolBusy, SpoolUnusable
@@ -62,17 +63,17 @@ class FileLock:
 
     def reopen(self) -> None:
         """Part from the lock of the parent, in a forked child, without releasing it."""
-        os.close(self._file)
+        self._file.close()
         self._file = self._open()
 
     def close(self) -> None:
         """Release the lock and close the file."""
-        os.close(self._file)
+        self._file.close()
 
-    def _open(self) -> int:
+    def _open(self) -> FileIO:
         file = self._path.with_name(f"{self._path.name}.{self._purpose}")
         try:
-            return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+            return FileIO(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise SpoolUnusable(
                 self._path, f"cannot have the lock file {file.name} beside it: {error.strerror}"

@@ -66,6 +66,7 @@ class Spool:
         self._thread_lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._closed = False
         self._write_lock = FileLock(path, "writing")
         try:
             make_file(path)
@@ -124,6 +125,7 @@ class Spool:
     def close(self) -> None:
         """Close the file unless another thread hangs in it; what is in it stays."""
         if self._thread_lock.acquire(timeout=WAIT_S):
+            self._closed = True
             self._disconnect()
             self._write_lock.close()
             self._thread_lock.release()
@@ -186,6 +188,8 @@ class Spool:
                 raise spool_error(self.path, error, may_be_kept=True) from error
 
     def _connected(self) -> sqlite3.Connection:
+        if self._closed:
+            raise SpoolUnusable(self.path, "was closed by this process")
         if self._connection is not None and identity(self.path) == self._file:
             return self._connection
         was_open = self._connection is not None
@@ -201,6 +205,8 @@ class Spool:
     def _disconnect(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
+            with suppress(sqlite3.Error):
+                connection.rollback()  # close alone keeps the lock while any cursor is alive somewhere
             with suppress(sqlite3.Error):
                 connection.close()
 

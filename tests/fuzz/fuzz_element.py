@@ -20,6 +20,7 @@ import atheris
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 with atheris.instrument_imports(include=["petard_schema"]):
+    from petard_schema import MAX_EVENT_BYTES, EventRefused
     from petard_schema.signing import (
         SignedElement,
         event_json,
@@ -29,8 +30,6 @@ with atheris.instrument_imports(include=["petard_schema"]):
         split_element,
         verify,
     )
-
-    from petard_schema import MAX_EVENT_BYTES, EventRefused
 
 import mutants  # noqa: E402 - these use the parser, which must have been imported as above
 from example_files import SCHEMA, accepted  # noqa: E402
