@@ -99,7 +99,7 @@ class SpoolSender:
             {pool: [event.element for event in events] for pool, events in chunk.items()}
         )
         self._confirmed = {pool: events[-1].place for pool, events in chunk.items() if pool not in refused}
-        self._note({pool: str(error) for pool, error in refused.items()}, taken=self._confirmed)
+        self._note({pool: described(error) for pool, error in refused.items()}, taken=self._confirmed)
         sent = bool(self._confirmed)
         self._remove_confirmed()
         return sent
@@ -164,7 +164,7 @@ class SpoolSender:
 
     def _failed(self, error: Exception, backoff: EqualJitterBackoff) -> None:
         self._failures += 1
-        text = f"{type(error).__name__}: {error}"
+        text = described(error)
         if self._last_error is None:
             log.warning("spool_sending_interrupted spool=%s error=%s", self._spool.path, text)
         self._last_error = text
@@ -175,6 +175,11 @@ class SpoolSender:
             log.info("spool_sending_resumed spool=%s failures=%d", self._spool.path, self._failures)
         self._failures = 0
         self._last_error = None
+
+
+def described(error: Exception) -> str:
+    """Return an error in one line of a log."""
+    return f"{type(error).__name__}: {error}"
 
 
 def seconds(backoff: EqualJitterBackoff, failures: int) -> float:
