@@ -15,7 +15,7 @@ from redis.retry import Retry
 
 from petard_producer.connect import LOST_CONNECTION, connect_to_push, worth_retrying
 from petard_producer.event_ids import new_event_id
-from petard_producer.rpush import Lists
+from petard_producer.rpush import CHUNK, Lists
 from petard_producer.through_spool import SPOOL_LIMIT, Spooled, ThroughSpool
 from petard_schema import (
     DeadReason,
@@ -35,8 +35,6 @@ from petard_schema.signing import signing_key as read_key
 
 RETRIES = 4
 CLOSE_WITHIN_S = 2.0
-CHUNK = 500
-"""Events per round trip of push_many: at most 10 MB, as an event has at most 16 KiB, and 4 more if signed."""
 
 
 class Producer:

@@ -7,6 +7,9 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from petard_schema import Keys
 
+CHUNK = 500
+"""Events per round trip: at most 10 MB, as an event has at most 16 KiB, and 4 more if signed."""
+
 
 class Lists:
     """The lists of a Redis, and the poke that tells of new elements."""

@@ -19,17 +19,16 @@ from redis.exceptions import RedisError
 
 from petard_producer.connect import worth_retrying
 from petard_producer.file_lock import FileLock
-from petard_producer.rpush import Lists
+from petard_producer.rpush import CHUNK, Lists
 from petard_producer.spool import Spool
 from petard_producer.spool_errors import SpoolBusy, SpoolError
 from petard_producer.waker import Waker
 
-CHUNK = 500
-"""Events per round trip: at most 8 MB, as an event has at most 16 KiB."""
 LOOK_S = 0.5
 """How soon an idle sender looks without having been woken."""
 LOCK_LOOK_S = 0.2
 """How soon somebody else sends when the process that did so is gone."""
+BUSY_S = 0.01
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +55,7 @@ class SpoolSender:
         self._lost_backoff = EqualJitterBackoff(base=0.05, cap=1.0)
         self._refused_backoff = EqualJitterBackoff(base=0.5, cap=5.0)
         self._failures = 0
+        self._size = CHUNK
         self._last_error: str | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="petard-spool-sender", daemon=True)
@@ -92,7 +92,7 @@ class SpoolSender:
         was confirmed by then is removed by the next call.
         """
         self._remove_confirmed()
-        chunk = self._spool.oldest(CHUNK, without=self._held_back())
+        chunk = self._spool.oldest(self._size, without=self._held_back())
         if not chunk:
             return False
         refused = self._lists.append(
@@ -146,8 +146,11 @@ class SpoolSender:
                 return
             sent = self.send_once()
         except SpoolBusy:
-            return  # which has waited already
+            self._stopping.wait(BUSY_S)
+            return
         except RedisError as error:
+            # Perhaps it was too much for a slow line to be answered in time.
+            self._size = max(1, self._size // 2)
             # A login that is refused fills the server's ACL log: do not knock at it as often.
             slow = not worth_retrying(error)
             self._failed(error, self._refused_backoff if slow else self._lost_backoff)
@@ -159,6 +162,7 @@ class SpoolSender:
             self._failed(error, self._refused_backoff)
             return
         self._succeeded()
+        self._size = min(CHUNK, self._size * 2)
         if not sent:
             self._waker.wait(LOOK_S)
 

@@ -15,7 +15,6 @@ One connection per Spool, for one thread at a time. Three things that SQLite doe
 No network file systems: neither flock nor SQLite's shared memory can be relied on there.
 """
 
-import os
 import sqlite3
 import threading
 import time
@@ -25,7 +24,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from petard_producer.file_lock import FileLock
-from petard_producer.spool_errors import SpoolBusy, SpoolError, SpoolFull, SpoolUnusable
+from petard_producer.spool_errors import SpoolBusy, SpoolFull, SpoolUnusable, is_busy, spool_error
+from petard_producer.spool_file import connect, identity, make_file, make_tables
 
 ElementsByPool = Mapping[str, Sequence[bytes]]
 """What goes onto the lists, byte for byte, in the order of each pool."""
@@ -33,9 +33,6 @@ ElementsByPool = Mapping[str, Sequence[bytes]]
 WAIT_S = 0.05
 """How long one attempt waits for another thread or process; whoever wants to wait longer tries again."""
 OPEN_WITHIN_S = 5.0
-APPLICATION_ID = 0x50455444
-"""`PETD`, at the place in the file where `file` and others look for whose it is."""
-VERSION = 1
 
 
 class Waiting(NamedTuple):
@@ -199,7 +196,7 @@ class Spool:
                 self.path, "was removed or replaced while in use: start again with the file that shall count"
             )
         self._file = identity(self.path)
-        self._connection = connect(self.path)
+        self._connection = connect(self.path, WAIT_S)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -222,97 +219,6 @@ class Spool:
             connection.executemany(sql, rows)
 
 
-def make_file(path: Path) -> None:
-    """Make an empty file that only its owner may read, or leave the file that is there, but for its mode.
-
-    It is never opened and closed again while SQLite has it open: closing any descriptor of a file drops all
-    of the process's locks on it.
-    """
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except FileExistsError:
-        with suppress(PermissionError):  # somebody else's, who decides what it is
-            path.chmod(0o600)
-    except OSError as error:
-        raise SpoolUnusable(path, f"cannot be made: {error.strerror}") from error
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a file that is there; one that is not is an error, not a new spool."""
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw",
-        uri=True,
-        timeout=WAIT_S,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    try:
-        use_write_ahead_log(connection, path)
-        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the disk
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Make sure of the mode in which readers and the writer do not wait for each other."""
-    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    if mode != "wal":
-        raise SpoolUnusable(path, f"cannot have a write-ahead log there (it stays in mode {mode!r})")
-
-
-def make_tables(connection: sqlite3.Connection, path: Path, prefix: str) -> None:
-    """Make the tables of a new spool, or make sure that the file is one, of this version and prefix."""
-    owner = connection.execute("PRAGMA application_id").fetchone()[0]
-    if owner == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        for statement in SCHEMA:
-            connection.execute(statement)
-        connection.execute("INSERT INTO spool (prefix) VALUES (:prefix)", {"prefix": prefix})
-        return
-    if owner != APPLICATION_ID:
-        raise SpoolUnusable(path, "is the database of another program: give the spool a file of its own")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != VERSION:
-        raise SpoolUnusable(path, f"has version {version} of its tables, and this release knows {VERSION}")
-    kept_for = connection.execute("SELECT prefix FROM spool").fetchone()[0]
-    if kept_for != prefix:
-        raise SpoolUnusable(
-            path, f"holds events for the key prefix {kept_for!r}, not {prefix!r}: use another file"
-        )
-
-
-SCHEMA = (
-    # AUTOINCREMENT: a place that was used is not used again, not even when the spool has become empty.
-    """CREATE TABLE waiting (
-        place INTEGER PRIMARY KEY AUTOINCREMENT,
-        pool TEXT NOT NULL,
-        element BLOB NOT NULL,
-        at REAL NOT NULL
-    )""",
-    "CREATE INDEX waiting_by_pool ON waiting (pool)",  # and by place, which every index ends with
-    """CREATE TABLE spool (
-        one INTEGER PRIMARY KEY CHECK (one = 1) DEFAULT 1,
-        prefix TEXT NOT NULL,
-        events INTEGER NOT NULL DEFAULT 0,
-        bytes INTEGER NOT NULL DEFAULT 0
-    )""",
-    """CREATE TRIGGER count_added AFTER INSERT ON waiting BEGIN
-        UPDATE spool SET events = events + 1, bytes = bytes + length(new.element);
-    END""",
-    """CREATE TRIGGER count_removed AFTER DELETE ON waiting BEGIN
-        UPDATE spool SET events = events - 1, bytes = bytes - length(old.element);
-    END""",
-    "PRAGMA user_version = 1",
-    "PRAGMA application_id = 0x50455444",
-)
-
-
 def read_pools(connection: sqlite3.Connection) -> list[str]:
     """Return the pools with events, the one with the oldest event first, by one look into the index each."""
     sql = """
@@ -332,46 +238,3 @@ def read_oldest(connection: sqlite3.Connection, pool: str, count: int) -> list[W
     """Return the oldest events of a pool."""
     sql = "SELECT place, element FROM waiting WHERE pool = :pool ORDER BY place LIMIT :count"
     return [Waiting(*row) for row in connection.execute(sql, {"pool": pool, "count": count})]
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells this file from another of the same name, None when there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Say whether another connection has the file locked."""
-    return primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def spool_error(path: Path, error: sqlite3.Error, *, may_be_kept: bool) -> SpoolError:
-    """Return what an error of sqlite3 means for the user."""
-    if is_busy(error):
-        return SpoolBusy(path, f"is locked by another program ({error})", may_be_kept=may_be_kept)
-    problem, remedy = MEANINGS.get(primary_code(error), ("cannot be used", "look at the disk and the file"))
-    return SpoolUnusable(path, f"{problem} ({error}): {remedy}", may_be_kept=may_be_kept)
-
-
-def primary_code(error: sqlite3.Error) -> int:
-    """Return the kind of an error; the upper bytes tell what SQLite was doing."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-
-
-DAMAGED = (
-    "is damaged",
-    "move it aside (`sqlite3 FILE .recover` reads what is left) and start with a new one",
-)
-NOT_WRITABLE = ("cannot be written", "this user needs the right to write the file and its folder")
-MEANINGS = {
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room on it"),
-    sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_NOTADB: ("is no SQLite database", "give the spool a file of its own"),
-    sqlite3.SQLITE_READONLY: NOT_WRITABLE,
-    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "is its folder there, and may this user write in it?"),
-    sqlite3.SQLITE_PERM: NOT_WRITABLE,
-    sqlite3.SQLITE_IOERR: ("could not be read or written", "look at the disk"),
-}

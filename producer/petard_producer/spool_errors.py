@@ -1,5 +1,6 @@
 """What can go wrong with a spool, one class per decision, all of them SpoolError."""
 
+import sqlite3
 from pathlib import Path
 
 NOT_KEPT = "The event was not kept."
@@ -47,3 +48,37 @@ class SpoolBusy(SpoolError):  # noqa: N818 - what happened, in the words that th
 
 class SpoolUnusable(SpoolError):  # noqa: N818 - what happened, in the words that the README uses
     """The file cannot be read or written, and no second attempt helps before somebody has looked at it."""
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Say whether another connection has the file locked."""
+    return primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def spool_error(path: Path, error: sqlite3.Error, *, may_be_kept: bool) -> SpoolError:
+    """Return what an error of sqlite3 means for the user."""
+    if is_busy(error):
+        return SpoolBusy(path, f"is locked by another program ({error})", may_be_kept=may_be_kept)
+    problem, remedy = MEANINGS.get(primary_code(error), ("cannot be used", "look at the disk and the file"))
+    return SpoolUnusable(path, f"{problem} ({error}): {remedy}", may_be_kept=may_be_kept)
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return the kind of an error; the upper bytes tell what SQLite was doing."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+DAMAGED = (
+    "is damaged",
+    "move it aside (`sqlite3 FILE .recover` reads what is left) and start with a new one",
+)
+NOT_WRITABLE = ("cannot be written", "this user needs the right to write the file and its folder")
+MEANINGS = {
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room on it"),
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: ("is no SQLite database", "give the spool a file of its own"),
+    sqlite3.SQLITE_READONLY: NOT_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "is its folder there, and may this user write in it?"),
+    sqlite3.SQLITE_PERM: NOT_WRITABLE,
+    sqlite3.SQLITE_IOERR: ("could not be read or written", "look at the disk"),
+}

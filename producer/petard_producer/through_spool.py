@@ -3,10 +3,11 @@
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from petard_producer.file_lock import FileLock
 from petard_producer.rpush import Lists
@@ -15,6 +16,8 @@ from petard_producer.spool import ElementsByPool, Spool
 from petard_producer.spool_errors import NOT_KEPT, SpoolBusy, SpoolError, SpoolUnusable
 from petard_producer.waker import Waker
 from petard_producer.write_spool import SpoolWriter
+
+Seen = TypeVar("Seen")
 
 SPOOL_LIMIT = 256 << 20
 LOOK_S = 0.01
@@ -63,26 +66,31 @@ class ThroughSpool:
         """Wait until Redis has all that is kept by now, and say whether it has."""
         self._start()
         deadline = time.monotonic() + timeout
-        last: int | None = None
-        while True:
-            try:
-                if last is None:
-                    last = self._spool.last_place()
-                if not self._spool.is_waiting(last):
-                    return True
-            except SpoolBusy:
-                pass  # others are at work on it
+        last = self._patiently(self._spool.last_place)
+        while self._patiently(lambda: self._spool.is_waiting(last)):
             if time.monotonic() >= deadline:
                 return False
             self._idle.wait(LOOK_S)
+        return True
 
     def spooled(self) -> Spooled:
         """Return what is kept and why it is not sent."""
-        held = self._spool.held()
+        held = self._patiently(self._spool.held)
         age = None if held.oldest_at is None else max(0.0, time.time() - held.oldest_at)
         refused = self._sender.refused
         last_error = self._sender.last_error or next(iter(refused.values()), None)
         return Spooled(held.events, held.bytes, age, last_error, refused)
+
+    def _patiently(self, look: Callable[[], Seen]) -> Seen:
+        """Look into the file, which may be in use for as long as a push may take."""
+        deadline = time.monotonic() + self._block_at_most
+        while True:
+            try:
+                return look()
+            except SpoolBusy:
+                if time.monotonic() >= deadline:
+                    raise
+                self._idle.wait(LOOK_S)
 
     def close(self, timeout: float) -> None:
         """Send what can be sent within the timeout, and leave the rest to whoever opens the spool next."""
@@ -157,10 +165,12 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    for one in _at_fork:
-        one.after_fork_in_child()
-    _at_fork.clear()
-    _forking.release()
+    try:
+        for one in _at_fork:
+            one.after_fork_in_child()
+    finally:
+        _at_fork.clear()
+        _forking.release()
 
 
 if hasattr(os, "register_at_fork"):

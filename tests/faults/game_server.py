@@ -1,6 +1,6 @@
 """A game server with a spool, as a process of its own to be killed: pushes one event after the other.
 
-What it has been promised it writes down: one line for each event, with the seconds that its longest push took.
+What it has been promised it writes down: one line for each event, with the seconds its longest push took.
 An event whose line is missing is pushed again by the next process, as a game server would.
 """
 
