@@ -65,15 +65,15 @@ RULES = (
     Rule(
         "events leave the list only if they are its head",
         f"{WORKER}/intake.py",
-        "    if head[i] ~= ARGV[i] then return 0 end\n",
+        "    if head[i] ~= event then return 0 end\n",
         "",
         ("tests/integration/test_intake.py", "tests/faults/test_worker_killed.py"),
     ),
     Rule(
         "the whole batch is compared, not its ends",
         f"{WORKER}/intake.py",
-        "    if head[i] ~= ARGV[i] then return 0 end\n",
-        "    if (i == 1 or i == #ARGV) and head[i] ~= ARGV[i] then return 0 end\n",
+        "    if head[i] ~= event then return 0 end\n",
+        "    if (i == 1 or i == count) and head[i] ~= event then return 0 end\n",
         ("tests/integration/test_intake.py",),
     ),
     Rule(

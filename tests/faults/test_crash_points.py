@@ -32,6 +32,12 @@ from petard_worker.run_publisher import publish_rest
 from petard_worker.run_worker import run_worker
 from petard_worker.settings import Settings
 
+# A dead process closes nothing: cursors and sockets that Python finds open are what these tests are about.
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
 BATCH = 4
 EVENTS = season(6, seed=6, players=4, repeat_share=0.3, hostile_share=0.2)
 FIRST, REST = EVENTS[:3], EVENTS[3:]
@@ -146,7 +152,6 @@ def live(scene: Scene, fate: Fate, work: Callable[[Redis], None]) -> None:
     client.connection_pool.disconnect()
 
 
-@pytest.mark.timeout(600)
 def test_drain_may_end_at_every_step(scene: Scene) -> None:
     def prepare() -> None:
         scene.clear()
@@ -162,7 +167,6 @@ def test_drain_may_end_at_every_step(scene: Scene) -> None:
     assert tried > 100
 
 
-@pytest.mark.timeout(600)
 def test_publisher_may_end_at_every_step(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("petard_worker.publish.CHUNK", 3)
 
@@ -184,7 +188,6 @@ def test_publisher_may_end_at_every_step(scene: Scene, monkeypatch: pytest.Monke
     assert tried > 30
 
 
-@pytest.mark.timeout(600)
 def test_dispatcher_may_end_at_every_step(scene: Scene) -> None:
     def prepare() -> None:
         scene.clear()
