@@ -39,6 +39,10 @@ class Keys:
         """Name a channel: `<pool>`, a poke from the drain to the publisher."""
         return f"{self.prefix}:committed"
 
+    def replay(self, token: str) -> str:
+        """Name a string with expiry: the last dead letter that a replay has pushed."""
+        return f"{self.prefix}:replay:{token}"
+
     def changes(self, pool: str) -> str:
         """Name a stream: entry `<epoch>-<seq>`, field `event`."""
         return f"{self.prefix}:changes:{pool}"

@@ -74,11 +74,14 @@ def test_all_commands_of_the_design_exist():
         *("pool create", "pool list", "pool show", "pool set", "pool resume", "pool systems", "pool stats"),
         *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
         *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
-        *("dead list", "dead show", "dead replay", "dead discard"),
+        *("dead list", "dead show", "dead edit", "dead replay", "dead runs", "dead discard", "dead purge"),
     }
 
 
-MIGRATIONS = ("0001_pipeline", "0002_rating_periods", "0003_own_source", "0005_pool_stops")
+MIGRATIONS = (
+    *("0001_pipeline", "0002_rating_periods", "0003_own_source", "0004_dead_letters", "0005_pool_stops"),
+    "0006_finite_explanations_and_true_digests",
+)
 
 NEED_POSTGRES = [
     ("migrate",),
@@ -98,7 +101,10 @@ NEED_POSTGRES = [
     ("dead", "list"),
     ("dead", "show", "1"),
     ("dead", "replay", "1", "--yes"),
-    ("dead", "discard", "1", "--yes"),
+    ("dead", "discard", "1", "--reason", "a test", "--yes"),
+    ("dead", "runs"),
+    ("dead", "edit", "1", "--original"),
+    ("dead", "purge", "--older", "90d", "--yes"),
     ("demo", "--games", "10"),
     ("up",),
 ]
@@ -288,6 +294,17 @@ WRONG = [
     ("dead", "replay"),
     ("dead", "replay", "9" * 30, "--yes"),
     ("dead", "discard", "-1", "--yes"),
+    ("dead", "discard", "1", "--yes"),
+    ("dead", "discard", "--pool", "p", "--reason", "self_match", "--yes"),
+    ("dead", "discard", "--reason", "a test", "--yes"),
+    ("dead", "replay", "--resume", "--give-up"),
+    ("dead", "replay", "--all", "--rate", "0"),
+    ("dead", "list", "--older", "soon"),
+    ("dead", "list", "--since", "yesterday"),
+    ("dead", "edit", "1", "--set", "path"),
+    ("dead", "edit", "1", "--set", "id=2", "--original"),
+    ("dead", "purge"),
+    ("dead", "purge", "--older", "1d", "--state", "open"),
     ("push", "--unchecked"),
     ("push", "--pool", "p"),
     ("push", "--unchecked", "--pool", "Two Words"),
@@ -331,7 +348,10 @@ IMPOSSIBLE = [
     ("pool", "create", "p"),
     ("dead", "show", "1"),
     ("dead", "replay", "1", "--yes"),
-    ("dead", "discard", "--all", "--yes"),
+    ("dead", "discard", "--all", "--reason", "a test", "--yes"),
+    ("dead", "replay", "--resume"),
+    ("dead", "edit", "1", "--original"),
+    ("dead", "purge", "--older", "1d", "--yes"),
     ("push", "nowhere.ndjson"),
     ("push", "."),
     ("push", "/dev/null/games.ndjson"),

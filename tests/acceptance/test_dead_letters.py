@@ -9,6 +9,7 @@ import pytest
 from integration.arena import dead_letters, finished, outcomes
 
 LETTER_FIELDS = ("id", "pool", "reason", "detail", "attempts", "first_seen", "last_seen", "state")
+MORE_FIELDS = ("source", "event_id", "game", "traceback_hash", "edited_at", "closed", "discard_reason")
 ORPHAN = finished(1, pool="later")
 
 
@@ -26,7 +27,7 @@ def test_list_has_the_documented_fields(run, play):
 
     letters = run("dead", "list", "--json").json
 
-    assert [tuple(letter) for letter in letters] == [LETTER_FIELDS] * 2
+    assert [tuple(letter) for letter in letters] == [(*LETTER_FIELDS, *MORE_FIELDS)] * 2
     assert [(one["pool"], one["reason"], one["attempts"], one["state"]) for one in letters] == [
         ("p", "not_json", 2, "open"),
         ("p", "self_match", 1, "open"),
@@ -53,7 +54,8 @@ def test_list_can_be_narrowed_by_pool_and_reason(run, play, orphan):
 def test_list_reads_no_bodies(run, play, owner):
     play(b"nonsense")
     readable = (
-        "id, pool, reason, detail, attempts, first_seen, last_seen, state, actor, source, event_id, game"
+        "id, pool, reason, detail, attempts, first_seen, last_seen, state, actor, source, event_id, game,"
+        "traceback_hash, version, worker, closed, discard_reason, edited_by, edited_at"
     )
     owner.execute("REVOKE SELECT ON petard.dead_letter FROM petard_reader")
     owner.execute(f"GRANT SELECT ({readable}) ON petard.dead_letter TO petard_reader")
@@ -72,7 +74,7 @@ def test_show_gives_the_bytes_as_they_came(run, play):
     for_people = run("dead", "show", str(letter["id"])).stdout
 
     assert bytes.fromhex(shown["body_hex"]) == body
-    assert {name: shown[name] for name in LETTER_FIELDS} == letter
+    assert {name: shown[name] for name in (*LETTER_FIELDS, *MORE_FIELDS)} == letter
     assert "\x1b" not in for_people, "a terminal must not obey a dead letter"
 
 
@@ -124,7 +126,7 @@ def test_replay_of_all_takes_each_open_letter_once(run, client, keys):
     run("worker", "--burst")
     run("pool", "create", "later")
 
-    replayed = run("dead", "replay", "--all", "--yes")
+    replayed = run("dead", "replay", "--all", "--rate", "1000", "--yes")
     queued = client.lrange(keys.events("later"), 0, -1)
     run("worker", "--burst")
     (left,) = run("dead", "list", "--json").json
@@ -145,7 +147,7 @@ def test_replay_by_pool_and_reason_leaves_the_others(run, play, orphan):
 
 
 def test_discarded_letter_stays_in_the_table_and_is_not_replayed(run, orphan, owner):
-    discarded = run("dead", "discard", str(orphan), "--yes")
+    discarded = run("dead", "discard", str(orphan), "--reason", "a test", "--yes")
     again = run("dead", "replay", "--all", "--yes")
     (letter,) = run("dead", "list", "--state", "discarded", "--json").json
 
@@ -156,16 +158,16 @@ def test_discarded_letter_stays_in_the_table_and_is_not_replayed(run, orphan, ow
 
 
 def test_event_whose_letter_was_discarded_is_still_dead(run, orphan):
-    run("dead", "discard", str(orphan), "--yes")
+    run("dead", "discard", str(orphan), "--reason", "a test", "--yes")
 
     fate = run("event", "e-1", "--json").json
 
     assert (fate["outcome"], fate["reason"]) == ("dead", "unknown_pool")
 
 
-@pytest.mark.parametrize("command", ["replay", "discard"])
+@pytest.mark.parametrize("command", [("replay",), ("discard", "--reason", "a test")])
 def test_script_has_to_say_yes(run, orphan, client, keys, command):
-    asked = run("dead", command, str(orphan), stdin=b"y\n")
+    asked = run("dead", *command, str(orphan), stdin=b"y\n")
 
     (letter,) = run("dead", "list", "--json").json
     assert asked.code == 2
@@ -181,7 +183,7 @@ def test_person_is_asked(run, petard, orphan, answer, code, state):
     ours, theirs = pty.openpty()
 
     with subprocess.Popen(
-        petard.command("dead", "discard", str(orphan)),
+        petard.command("dead", "discard", str(orphan), "--reason", "a test"),
         env=petard.environment,
         stdin=theirs,
         stderr=subprocess.PIPE,

@@ -27,6 +27,19 @@ LEDGER = {
 LETTER = {
     "pool": "p", "digest": hashlib.sha256(b"").digest(), "body": b"", "reason": "not_json", "detail": "",
 }  # fmt: skip
+ATTEMPT = {
+    "pool": "p", "letter": 1, "slot": 1, "attempt": 1, "at": "2026-01-01T00:00:00Z", "reason": "not_json",
+    "detail": "", "state": "open",
+}  # fmt: skip
+RUN = {
+    "pool": "p", "run": 1, "actor": "ann", "chosen": "all", "rate": 100, "letters": 1,
+    "token": "00000000-0000-4000-8000-000000000000",
+}  # fmt: skip
+TURN = {"pool": "p", "letter": 1, "run": 1}
+EDIT = {
+    "edited_body": b"", "edited_digest": b"\1" * 32, "edited_by": "ann",
+    "edited_at": "2026-01-01T00:00:00Z",
+}  # fmt: skip
 POOL = {"name": "q", "system": "glicko", "parameters": "{}"}
 PERIOD = {"pool": "p", "player": "ann", "player_seq": 1, "period": "[]"}
 VERSION = {"pool": "p", "version": 2, "system": "glicko", "parameters": "{}", "since_seq": 1}
@@ -36,6 +49,9 @@ GOOD: dict[str, dict[str, object]] = {
     "change": CHANGE,
     "ledger": LEDGER,
     "dead_letter": LETTER,
+    "dead_letter_attempt": ATTEMPT,
+    "replay_run": RUN,
+    "replay_letter": TURN,
     "pool": POOL,
     "pool_version": VERSION,
     "open_period": PERIOD,
@@ -93,6 +109,17 @@ CHECKS: list[tuple[str, str, dict[str, object]]] = [
     ("dead_letter_state_is_known", "dead_letter", {"state": "lost"}),
     ("dead_letter_reason_is_a_code", "dead_letter", {"reason": "Not a code"}),
     ("dead_letter_reason_is_a_code", "dead_letter", {"reason": ""}),
+    *(("dead_letter_edit_is_whole", "dead_letter", {**EDIT, name: None}) for name in EDIT),
+    ("dead_letter_edited_digest_is_sha256", "dead_letter", {**EDIT, "edited_digest": b"short"}),
+    ("dead_letter_open_is_not_closed", "dead_letter", {"closed": "2026-01-01T00:00:00Z"}),
+    ("dead_letter_open_is_not_closed", "dead_letter", {"discard_reason": "a test"}),
+    ("dead_letter_traceback_has_a_hash", "dead_letter", {"traceback": "Traceback"}),
+    ("dead_letter_traceback_has_a_hash", "dead_letter", {"traceback_hash": "0123"}),
+    ("dead_letter_attempt_log_is_bounded", "dead_letter_attempt", {"slot": 0}),
+    ("dead_letter_attempt_log_is_bounded", "dead_letter_attempt", {"slot": 21}),
+    ("replay_run_has_a_rate", "replay_run", {"rate": 0}),
+    ("replay_run_has_letters", "replay_run", {"letters": 0}),
+    ("replay_letter_state_is_known", "replay_letter", {"state": "lost"}),
 ]  # fmt: skip
 
 KEYS: list[tuple[str, str, dict[str, object]]] = [
@@ -105,6 +132,10 @@ KEYS: list[tuple[str, str, dict[str, object]]] = [
     ("change_pkey", "change", {"seq": 2}),
     ("dead_letter_keeps_a_body_once", "dead_letter", {"reason": "too_large"}),
     ("open_period_pkey", "open_period", {"player_seq": 2}),
+    ("dead_letter_attempt_pkey", "dead_letter_attempt", {"attempt": 2}),
+    ("replay_run_pkey", "replay_run", {"finished": "2026-01-01T00:00:00Z"}),
+    ("replay_run_one_at_a_time", "replay_run", {"run": 2}),
+    ("replay_letter_pkey", "replay_letter", {"state": "sent"}),
 ]
 
 
@@ -153,6 +184,15 @@ def test_a_second_row_of_the_same_is_refused(
     assert refused.value.diag.constraint_name == name
 
 
+def test_two_letters_of_a_pool_are_not_edited_into_the_same(owner: psycopg.Connection) -> None:
+    insert(owner, "dead_letter", LETTER | EDIT)
+
+    with pytest.raises(psycopg.errors.UniqueViolation) as refused:
+        insert(owner, "dead_letter", LETTER | EDIT | {"digest": b"\2" * 32})
+
+    assert refused.value.diag.constraint_name == "dead_letter_keeps_an_edited_body_once"
+
+
 def test_a_game_may_be_ignored_as_often_as_it_is_reported(owner: psycopg.Connection) -> None:
     insert(owner, "ledger", LEDGER)
     for seq in (2, 3):
@@ -184,6 +224,8 @@ def test_every_named_constraint_is_tested(owner: psycopg.Connection) -> None:
     """)
     # The identity column and the migrations' own bookkeeping: nothing of ours to refuse.
     untested = {"dead_letter_pkey", "migration_pkey"}
+    # And one with a test of its own above.
+    untested |= {"dead_letter_keeps_an_edited_body_once"}
 
     tested = {name for name, _, _ in (*CHECKS, *KEYS)}
 

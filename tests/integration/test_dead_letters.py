@@ -8,11 +8,10 @@ from redis import Redis
 
 from integration.arena import apply_all, dead_letters, finished
 from petard_schema import MAX_EVENT_BYTES, DeadReason, EventRefused, Keys
-from petard_worker import replay as replay_module
-from petard_worker.postgres import dead_letters as table
-from petard_worker.postgres.connect import Connection, connect_worker
-from petard_worker.postgres.dead_letters import MAX_BODY, LetterFilter, bury, dead_letter
-from petard_worker.replay import CHUNK, discard, replay
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.dead_letters import MAX_BODY, bury, dead_letter
+from petard_worker.postgres.letter_finds import read_letters
+from petard_worker.postgres.letter_history import read_attempts
 
 REFUSED = EventRefused(DeadReason.NOT_JSON, "no JSON")
 
@@ -110,71 +109,96 @@ def test_no_detail_keeps_a_letter_from_being_stored(
     assert 1 <= row[0] <= 1000
 
 
-OPEN = LetterFilter(state="open")
-MANY = 2 * CHUNK + 1
+def newest(connection: Connection) -> list[tuple[int, str]]:
+    """Return number and detail of what is kept of the first letter's attempts."""
+    (letter,) = read_letters(connection, [1])
+    return [(attempt.attempt, attempt.detail) for attempt in read_attempts(connection, letter)]
 
 
-@pytest.fixture
-def many(connection: Connection) -> list[bytes]:
-    """More letters than fit into a chunk, all of one pool."""
-    bodies = [f"junk {number}".encode() for number in range(MANY)]
+def refused(number: int) -> EventRefused:
+    return EventRefused(DeadReason.NOT_JSON, f"for the {number}. time")
+
+
+def test_every_attempt_is_in_the_log_with_what_was_done_before_it(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    bury(connection, "p", [dead_letter(b"junk", refused(1))])
+    owner.execute("""
+        UPDATE petard.dead_letter
+        SET state = 'discarded', actor = 'ann', discard_reason = 'a test', closed = now()
+    """)
+
+    bury(connection, "p", [dead_letter(b"junk", refused(2))])
+
+    (letter,) = read_letters(connection, [1])
+    first, second = read_attempts(connection, letter)
+    assert (first.attempt, first.detail, first.state) == (1, "for the 1. time", "discarded")
+    assert (first.actor, first.discard_reason, first.worker) == ("ann", "a test", "test")
+    assert first.at < second.at
+    assert (second.attempt, second.detail, second.state) == (2, "for the 2. time", "open")
+
+
+def test_of_very_many_attempts_the_first_and_the_last_are_kept(connection: Connection) -> None:
+    for number in range(1, 101):
+        bury(connection, "p", [dead_letter(b"junk", refused(number))])
+
+    kept = newest(connection)
+
+    numbers = [*range(1, 11), *range(90, 101)]
+    assert kept == [(number, f"for the {number}. time") for number in numbers]
+
+
+def test_many_copies_in_one_batch_are_one_line_of_the_log(connection: Connection) -> None:
+    for number in range(1, 31):
+        bury(connection, "p", [dead_letter(b"junk", refused(number))] * 500)
+
+    assert [attempt for attempt, _ in newest(connection)] == [
+        500 * n for n in [*range(1, 11), *range(20, 31)]
+    ]
+
+
+def edit_into(owner: psycopg.Connection, body: bytes) -> None:
+    owner.execute(
+        """
+        UPDATE petard.dead_letter SET edited_body = %(body)s, edited_digest = sha256(%(body)s),
+            edited_by = 'ann', edited_at = now()
+        """,
+        {"body": body},
+    )
+
+
+def test_what_a_letter_was_edited_into_is_that_letter_when_it_fails(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    bury(connection, "p", [dead_letter(b"junk", refused(1))])
+    edit_into(owner, b"better junk")
+
+    bury(connection, "p", [dead_letter(b"better junk", refused(2))])
+    bury(connection, "q", [dead_letter(b"better junk", refused(2))])
+
+    rows = owner.execute("SELECT pool, body, detail, attempts FROM petard.dead_letter ORDER BY id").fetchall()
+    assert rows == [("p", b"junk", "for the 2. time", 2), ("q", b"better junk", "for the 2. time", 1)]
+
+
+def test_original_and_edited_bytes_in_one_batch_are_two_attempts_of_one_letter(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    bury(connection, "p", [dead_letter(b"junk", refused(1))])
+    edit_into(owner, b"better junk")
+    both = [dead_letter(b"better junk", refused(2)), dead_letter(b"junk", refused(3))]
+
+    bury(connection, "p", [*both, both[0], dead_letter(b"other junk", refused(4))])
+
+    rows = owner.execute("SELECT body, detail, attempts FROM petard.dead_letter ORDER BY id").fetchall()
+    assert [row[::2] for row in rows] == [(b"junk", 4), (b"other junk", 1)]
+    assert newest(connection)[0] == (1, "for the 1. time")
+
+
+def test_letters_of_a_batch_have_ids_in_the_order_in_which_they_came(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    bodies = [f"junk {number}".encode() for number in range(200)]
+
     bury(connection, "p", [dead_letter(body, REFUSED) for body in bodies])
-    return bodies
 
-
-def test_a_letter_that_fails_again_is_not_picked_up_twice_by_the_same_replay(
-    connection: Connection, client: Redis, keys: Keys, many: list[bytes], owner: psycopg.Connection
-) -> None:
-    ids = table.find_ids(connection, OPEN)
-    done = []
-
-    for count in replay(connection, client, keys, ids, "ann"):
-        done.append(count)
-        bury(connection, "p", [dead_letter(body, REFUSED) for body in many[: sum(done)]])
-
-    assert done == [CHUNK, CHUNK, 1]
-    assert client.lrange(keys.events("p"), 0, -1) == many
-    assert table.find_ids(connection, OPEN) == ids
-    assert {actor for (actor,) in owner.execute("SELECT actor FROM petard.dead_letter")} == {None}
-
-
-def test_a_letter_that_comes_back_before_it_is_marked_stays_open(
-    connection: Connection, client: Redis, keys: Keys, many: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused_at_once(*arguments: object) -> None:
-        bury(connection, "p", [dead_letter(many[0], REFUSED)])
-
-    monkeypatch.setattr(replay_module, "push_lines", refused_at_once)
-    ids = table.find_ids(connection, OPEN)
-
-    done = list(replay(connection, client, keys, ids[:2], "ann"))
-
-    assert done == [2]
-    assert table.find_ids(connection, OPEN) == [ids[0], *ids[2:]]
-
-
-def test_discard_takes_all_that_are_open(
-    connection: Connection, many: list[bytes], owner: psycopg.Connection
-) -> None:
-    ids = table.find_ids(connection, OPEN)
-    owner.execute("UPDATE petard.dead_letter SET state = 'replayed' WHERE id = %(id)s", {"id": ids[0]})
-
-    done = list(discard(connection, ids, "ann"))
-
-    assert done == [CHUNK - 1, CHUNK, 1]
-    counts = owner.execute("SELECT state, actor, count(*) FROM petard.dead_letter GROUP BY 1, 2 ORDER BY 1")
-    assert counts.fetchall() == [("discarded", "ann", len(many) - 1), ("replayed", None, 1)]
-
-
-def test_a_letter_that_is_buried_again_right_now_stays_open(
-    connection: Connection, client: Redis, keys: Keys, many: list[bytes], database_url: str
-) -> None:
-    """And nobody waits: whoever buries many letters and whoever marks many must not lock each other out."""
-    ids = table.find_ids(connection, OPEN)
-    with connect_worker(database_url, "other") as other, other.transaction():
-        bury(other, "p", [dead_letter(many[0], REFUSED)])
-
-        done = list(replay(connection, client, keys, ids[:2], "ann"))
-
-    assert done == [2]
-    assert table.find_ids(connection, OPEN) == [ids[0], *ids[2:]]
+    assert [body for body, _ in dead_letters(owner)] == bodies

@@ -16,6 +16,9 @@ EXPECTED = {
     ("petard_worker", "rating"): {"SELECT", "INSERT", "UPDATE"},
     ("petard_worker", "change"): {"SELECT", "INSERT"},
     ("petard_worker", "dead_letter"): {"SELECT", "INSERT", "UPDATE"},
+    ("petard_worker", "dead_letter_attempt"): {"SELECT", "INSERT", "UPDATE"},
+    ("petard_worker", "replay_run"): {"SELECT", "INSERT", "UPDATE"},
+    ("petard_worker", "replay_letter"): {"SELECT", "INSERT", "UPDATE"},
     ("petard_worker", "open_period"): {"SELECT", "INSERT", "UPDATE"},
     ("petard_worker", "migration"): {"SELECT"},
     ("petard_reader", "pool"): {"SELECT"},
@@ -24,6 +27,9 @@ EXPECTED = {
     ("petard_reader", "rating"): {"SELECT"},
     ("petard_reader", "change"): {"SELECT"},
     ("petard_reader", "dead_letter"): {"SELECT"},
+    ("petard_reader", "dead_letter_attempt"): {"SELECT"},
+    ("petard_reader", "replay_run"): {"SELECT"},
+    ("petard_reader", "replay_letter"): {"SELECT"},
     ("petard_reader", "open_period"): {"SELECT"},
     ("petard_reader", "migration"): {"SELECT"},
 }
@@ -108,6 +114,8 @@ def test_a_role_can_make_nothing_and_become_nobody(owner: psycopg.Connection, ro
         "UPDATE petard.pool_version SET parameters = '{}'",
         "DELETE FROM petard.rating",
         "DELETE FROM petard.dead_letter",
+        "DELETE FROM petard.dead_letter_attempt",
+        "DELETE FROM petard.replay_letter",
         "DELETE FROM petard.pool",
         "UPDATE petard.migration SET checksum = ''",
         "ALTER TABLE petard.ledger DISABLE TRIGGER ALL",
@@ -137,6 +145,22 @@ def test_a_reader_cannot_lock_a_pool(database_url: str) -> None:
         reader.execute("SET default_transaction_read_only = off")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("SELECT FROM petard.pool WHERE name = 'p' FOR UPDATE")
+
+
+def test_only_a_worker_may_purge_and_the_function_looks_names_up_nowhere_else(
+    owner: psycopg.Connection,
+) -> None:
+    rows = owner.execute("""
+        SELECT proname, prosecdef, pg_get_userbyid(proowner), proconfig,
+               ARRAY(
+                   SELECT role FROM unnest(ARRAY['petard_worker', 'petard_reader', 'public']) AS role
+                   WHERE has_function_privilege(role, pg_proc.oid, 'EXECUTE')
+               )
+        FROM pg_proc WHERE pronamespace = 'petard'::regnamespace
+    """).fetchall()
+
+    path = ["search_path=pg_catalog, pg_temp"]
+    assert rows == [("purge_dead_letters", True, "petard_owner", path, ["petard_worker"])]
 
 
 def test_connections_say_who_they_are(database_url: str) -> None:

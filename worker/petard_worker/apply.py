@@ -125,7 +125,7 @@ def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker)
                 taken = take(connection, intake.pool, locked, arrivals, breaker, KnownRecords())
         except REFUSED_BY_POSTGRES as error:
             breaker.check(intake.pool, [True])
-            taken = Taken(bury_all(connection, intake.pool, head, refusal_of(error)), [True])
+            taken = Taken(bury_all(connection, intake.pool, head, refusal_of(error), error), [True])
             log.warning("event_refused_by_postgres", pool=intake.pool, error=str(error).strip())
     breaker.record(intake.pool, taken.outcomes)
     trim(intake, head)
@@ -256,7 +256,7 @@ def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry])
 def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Batch) -> None:
     """Write the ratings, the dead letters and the pool's new seq."""
     if batch.refusals:
-        letters = [dead_letters.dead_letter(refusal.raw, refusal.refused) for refusal in batch.refusals]
+        letters = [dead_letters.dead_letter(*refusal) for refusal in batch.refusals]
         dead_letters.bury(connection, pool.name, letters)
     if batch.entries:
         players.save_records(connection, pool.name, batch.records, rules.bombs.cap)
@@ -265,9 +265,15 @@ def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Ba
         pools.advance_pool(connection, pool.name, batch.seq, batch.newest)
 
 
-def bury_all(connection: Connection, pool: str, events: Sequence[bytes], refused: EventRefused) -> Applied:
+def bury_all(
+    connection: Connection,
+    pool: str,
+    events: Sequence[bytes],
+    refused: EventRefused,
+    ours: Exception | None = None,
+) -> Applied:
     """Make dead letters of all these events, for the same reason."""
-    letters = [dead_letters.dead_letter(raw, refused) for raw in events]
+    letters = [dead_letters.dead_letter(raw, refused, ours) for raw in events]
     if letters:
         dead_letters.bury(connection, pool, letters)
     return Applied(len(events), dead=len(letters))

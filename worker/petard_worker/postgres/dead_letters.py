@@ -1,15 +1,20 @@
-"""The dead_letter table: events that could not be accepted, byte by byte, with the reason."""
+"""The dead_letter table: events that could not be accepted, byte by byte, with the reason.
+
+What the drains write. What operators ask and do stands beside this: `letter_finds.py`, `letter_history.py`,
+`letter_changes.py`, `replay_runs.py`.
+"""
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple, cast
 
 from petard_schema import EventRefused, read_identity
+from petard_worker.failures import CODE_VERSION, failure_of
 from petard_worker.postgres.columns import Kinds, byteas, columns, int4s, texts
 from petard_worker.postgres.connect import Connection
 
 MAX_TEXT = 1_000
+MAX_TRACEBACK = 10_000
 MAX_BODY = 64 * 1024
 """Four times what an event may have; of a larger body the start and the digest are kept."""
 
@@ -24,6 +29,8 @@ class DeadLetter(NamedTuple):
     game: str | None
     reason: str
     detail: str
+    traceback_hash: str | None = None
+    traceback: str | None = None
 
 
 LETTER: Kinds = {
@@ -34,11 +41,14 @@ LETTER: Kinds = {
     "game": texts,
     "reason": texts,
     "detail": texts,
+    "traceback_hash": texts,
+    "traceback": texts,
 }
 
 
-def dead_letter(raw: bytes, refused: EventRefused) -> DeadLetter:
-    """Return the dead letter of an event that was refused."""
+def dead_letter(raw: bytes, refused: EventRefused, ours: Exception | None = None) -> DeadLetter:
+    """Return the dead letter of an event that was refused; `ours` is our own exception if that is why."""
+    failure = None if ours is None else failure_of(ours)
     identity = read_identity(raw)
     cut = f"; kept are the first {MAX_BODY} bytes" if len(raw) > MAX_BODY else ""
     return DeadLetter(
@@ -49,27 +59,68 @@ def dead_letter(raw: bytes, refused: EventRefused) -> DeadLetter:
         identity.game,
         storable(refused.reason),
         storable(refused.detail) + cut,
+        None if failure is None else failure.hash,
+        None if failure is None else storable(failure.traceback, MAX_TRACEBACK),
     )
 
 
-def storable(text: str) -> str:
+def storable(text: str, most: int = MAX_TEXT) -> str:
     """Return the text without what Postgres cannot store, and not too long."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", "?")[:MAX_TEXT]
+    return text.encode("utf-8", "replace").decode().replace("\x00", "?")[:most]
 
 
 def bury(connection: Connection, pool: str, letters: Sequence[DeadLetter]) -> None:
-    """Write dead letters; the same bytes again count as another attempt of the same letter."""
+    """Write dead letters; the same bytes again count as another attempt of the same letter.
+
+    Bytes that a letter was edited into are that letter's, too. What a letter said before goes into its log:
+    the first ten attempts stay there, later ones take turns at ten places more.
+    """
     sql = """
+        WITH came AS (
+            SELECT coalesce(edited.digest, entry.digest) AS digest, body, source, event_id, game, reason,
+                   detail, traceback_hash, traceback, attempts, place
+            FROM unnest(
+                %(digest)b::bytea[], %(body)b::bytea[], %(source)b::text[], %(event_id)b::text[],
+                %(game)b::text[], %(reason)b::text[], %(detail)b::text[], %(traceback_hash)b::text[],
+                %(traceback)b::text[], %(attempts)b::integer[]
+            ) WITH ORDINALITY AS entry (digest, body, source, event_id, game, reason, detail, traceback_hash,
+                                        traceback, attempts, place)
+            LEFT JOIN LATERAL (
+                SELECT digest FROM petard.dead_letter
+                WHERE pool = %(pool)s AND edited_digest = entry.digest OFFSET 0
+            ) AS edited ON true
+        ), latest AS (
+            SELECT DISTINCT ON (digest) *, sum(attempts) OVER (PARTITION BY digest)::integer AS more
+            FROM came ORDER BY digest, place DESC
+        ), log AS (
+            INSERT INTO petard.dead_letter_attempt AS kept
+                (pool, letter, slot, attempt, at, reason, detail, traceback_hash, version, worker, state,
+                 actor, closed, discard_reason)
+            SELECT %(pool)s, known.id,
+                   CASE WHEN known.logged < 10 THEN known.logged + 1 ELSE 11 + known.logged %% 10 END,
+                   known.attempts, known.last_seen, known.reason, known.detail, known.traceback_hash,
+                   known.version, known.worker, known.state, known.actor, known.closed, known.discard_reason
+            FROM latest CROSS JOIN LATERAL (
+                SELECT * FROM petard.dead_letter WHERE pool = %(pool)s AND digest = latest.digest OFFSET 0
+            ) AS known
+            ON CONFLICT (pool, letter, slot) DO UPDATE SET
+                attempt = excluded.attempt, at = excluded.at, reason = excluded.reason,
+                detail = excluded.detail, traceback_hash = excluded.traceback_hash,
+                version = excluded.version, worker = excluded.worker, state = excluded.state,
+                actor = excluded.actor, closed = excluded.closed, discard_reason = excluded.discard_reason
+        )
         INSERT INTO petard.dead_letter AS letter
-            (pool, digest, body, source, event_id, game, reason, detail, attempts)
-        SELECT %(pool)s, digest, body, source, event_id, game, reason, detail, attempts
-        FROM unnest(
-            %(digest)b::bytea[], %(body)b::bytea[], %(source)b::text[], %(event_id)b::text[],
-            %(game)b::text[], %(reason)b::text[], %(detail)b::text[], %(attempts)b::integer[]
-        ) AS entry (digest, body, source, event_id, game, reason, detail, attempts)
+            (pool, digest, body, source, event_id, game, reason, detail, traceback_hash, traceback,
+             attempts, version, worker)
+        SELECT %(pool)s, digest, body, source, event_id, game, reason, detail, traceback_hash, traceback,
+               more, %(version)s, regexp_replace(current_setting('application_name'), '^petard ', '')
+        FROM latest ORDER BY place
         ON CONFLICT (pool, digest) DO UPDATE SET
             reason = excluded.reason, detail = excluded.detail, last_seen = excluded.last_seen,
-            attempts = letter.attempts + excluded.attempts, state = 'open', actor = NULL
+            traceback_hash = excluded.traceback_hash, traceback = excluded.traceback,
+            version = excluded.version, worker = excluded.worker, logged = letter.logged + 1,
+            attempts = letter.attempts + excluded.attempts,
+            state = 'open', actor = NULL, closed = NULL, discard_reason = NULL
     """
     attempts: dict[bytes, int] = {}
     latest: dict[bytes, DeadLetter] = {}
@@ -77,89 +128,13 @@ def bury(connection: Connection, pool: str, letters: Sequence[DeadLetter]) -> No
         attempts[letter.digest] = attempts.get(letter.digest, 0) + 1
         latest[letter.digest] = letter
     counts = int4s(attempts[digest] for digest in latest)
-    values = {"pool": pool, "attempts": counts, **columns(LETTER, list(latest.values()))}
+    values = {
+        "pool": pool,
+        "attempts": counts,
+        "version": CODE_VERSION,
+        **columns(LETTER, list(latest.values())),
+    }
     connection.execute(sql, values)
-
-
-class KeptLetter(NamedTuple):
-    """A dead letter as it is kept, without its body: that may be large."""
-
-    id: int
-    pool: str
-    reason: str
-    detail: str
-    attempts: int
-    first_seen: datetime
-    last_seen: datetime
-    state: str
-    actor: str | None
-    source: str | None
-    event_id: str | None
-    game: str | None
-
-
-class OpenLetter(NamedTuple):
-    """What a replay needs of a dead letter."""
-
-    pool: str
-    id: int
-    attempts: int
-    body: bytes
-
-
-class LetterFilter(NamedTuple):
-    """Which dead letters are meant; what is None does not restrict."""
-
-    pool: str | None = None
-    reason: str | None = None
-    state: str | None = None
-    ids: Sequence[int] | None = None
-
-
-def find_ids(connection: Connection, wanted: LetterFilter, limit: int | None = None) -> list[int]:
-    """Return the ids of the dead letters that are wanted, oldest first, `limit` of them or all.
-
-    A reason without a path means all paths: `bad_field` finds `bad_field:time` too.
-    """
-    sql = """
-        SELECT id FROM petard.dead_letter
-        WHERE (%(pool)s::text IS NULL OR pool = %(pool)s)
-          AND (%(reason)s::text IS NULL OR reason = %(reason)s OR split_part(reason, ':', 1) = %(reason)s)
-          AND (%(state)s::text IS NULL OR state = %(state)s)
-          AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s))
-        ORDER BY id LIMIT %(limit)s::bigint
-    """
-    ids = None if wanted.ids is None else list(wanted.ids)
-    rows = connection.execute(sql, {**wanted._asdict(), "ids": ids, "limit": limit}, binary=True)
-    return [cast("int", row[0]) for row in rows]
-
-
-def read_letters(connection: Connection, ids: Sequence[int]) -> list[KeptLetter]:
-    """Return dead letters by their ids, oldest first."""
-    sql = """
-        SELECT id, pool, reason, detail, attempts, first_seen, last_seen, state, actor, source, event_id, game
-        FROM petard.dead_letter WHERE id = ANY(%(ids)s) ORDER BY id
-    """
-    rows = connection.execute(sql, {"ids": list(ids)}, binary=True)
-    return [KeptLetter(*cast("KeptLetter", row)) for row in rows]
-
-
-def read_body(connection: Connection, letter: KeptLetter) -> bytes:
-    """Return the bytes of a dead letter as they came."""
-    sql = "SELECT body FROM petard.dead_letter WHERE pool = %(pool)s AND id = %(id)s"
-    row = connection.execute(sql, {"pool": letter.pool, "id": letter.id}, binary=True).fetchone()
-    assert row is not None, "dead letters are never deleted"
-    return cast("bytes", row[0])
-
-
-def read_open(connection: Connection, ids: Sequence[int]) -> list[OpenLetter]:
-    """Return those of the dead letters that are open, with their bodies, oldest first."""
-    sql = """
-        SELECT pool, id, attempts, body FROM petard.dead_letter
-        WHERE id = ANY(%(ids)s) AND state = 'open' ORDER BY id
-    """
-    rows = connection.execute(sql, {"ids": list(ids)}, binary=True)
-    return [OpenLetter(*cast("OpenLetter", row)) for row in rows]
 
 
 def count_letters(connection: Connection, state: str) -> dict[str, dict[str, int]]:
@@ -172,41 +147,3 @@ def count_letters(connection: Connection, state: str) -> dict[str, dict[str, int
     for pool, reason, count in connection.execute(sql, {"state": state}):
         counts.setdefault(cast("str", pool), {})[cast("str", reason)] = cast("int", count)
     return counts
-
-
-def mark_replayed(connection: Connection, letters: Sequence[OpenLetter], actor: str) -> int:
-    """Mark letters as replayed and return how many; one that came back meanwhile stays open.
-
-    A letter that is being buried again right now is locked, and skipped: it is to stay open.
-    """
-    sql = """
-        WITH sent AS (
-            SELECT letter.pool, letter.id
-            FROM unnest(%(ids)s::bigint[], %(attempts)s::integer[]) AS sent (id, attempts)
-            JOIN petard.dead_letter AS letter ON letter.id = sent.id AND letter.attempts = sent.attempts
-            WHERE letter.id = ANY(%(ids)s) AND letter.state = 'open'
-            FOR NO KEY UPDATE OF letter SKIP LOCKED
-        )
-        UPDATE petard.dead_letter AS letter SET state = 'replayed', actor = %(actor)s
-        FROM sent WHERE letter.pool = sent.pool AND letter.id = sent.id
-    """
-    ids = [letter.id for letter in letters]
-    attempts = [letter.attempts for letter in letters]
-    return connection.execute(sql, {"ids": ids, "attempts": attempts, "actor": actor}).rowcount
-
-
-def discard_letters(connection: Connection, ids: Sequence[int], actor: str) -> int:
-    """Mark those of the letters that are open as done with, and return how many.
-
-    As above, one that is being buried again right now is skipped.
-    """
-    sql = """
-        WITH chosen AS (
-            SELECT pool, id FROM petard.dead_letter
-            WHERE id = ANY(%(ids)s) AND state = 'open'
-            FOR NO KEY UPDATE SKIP LOCKED
-        )
-        UPDATE petard.dead_letter AS letter SET state = 'discarded', actor = %(actor)s
-        FROM chosen WHERE letter.pool = chosen.pool AND letter.id = chosen.id
-    """
-    return connection.execute(sql, {"ids": list(ids), "actor": actor}).rowcount

@@ -1,0 +1,1 @@
+"""What an operator does with a dead letter, beside replaying it: edit, discard, purge."""
