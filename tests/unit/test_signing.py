@@ -185,6 +185,27 @@ def test_what_was_not_signed_like_this_is_refused(raw: bytes) -> None:
     assert refusal(raw).reason == "bad_signature"
 
 
+def signed_by_hand(message_id: bytes, more: bytes = b"") -> bytes:
+    """Return an element whose signature fits whatever stands in its headers."""
+    content = signed_content(message_id, b"1796040000", event())
+    given = signature(signing_key(key(1)), content)
+    return (
+        b"petard-source: /servers/eu-1\nwebhook-id: %b\nwebhook-timestamp: 1796040000\n"
+        b"webhook-signature: v1,%b%b\n\n%b" % (message_id, given, more, event())
+    )
+
+
+@pytest.mark.parametrize("message_id", [b"1.2", b".", b"a\rb", b"a\x00b", b"a\x7fb", b"a\tb"])
+def test_a_fitting_signature_does_not_excuse_an_id_that_is_none(message_id: bytes) -> None:
+    assert refusal(signed_by_hand(message_id)).reason == "bad_signature"
+
+
+@pytest.mark.parametrize("more", [b"\r", b"\nx: \r", b"\nx: \x00", b"\nno header", b"\n: x", b"\nx y: z"])
+def test_a_fitting_signature_does_not_excuse_headers_that_are_none(more: bytes) -> None:
+    assert refusal(signed_by_hand(b"1", more)).reason == "bad_signature"
+    assert read_arrival(signed_by_hand(b"1", b"\nx: y"), KNOWN).read == parse_event(event())
+
+
 def test_a_signed_text_that_begins_like_headers_is_no_event() -> None:
     """Even whoever has a key gets nothing in but an event."""
     inner = signed(event())
