@@ -119,7 +119,8 @@ def check_letters(connection: psycopg.Connection, due: Path) -> Counter[str]:
 @pytest.mark.timeout(SECONDS)
 @pytest.mark.skipif(not STATUS.exists(), reason="the memory of a process is read from /proc")
 def test_hostile_texts_cost_neither_the_worker_nor_a_good_event(fleet: Fleet, tmp_path: Path) -> None:
-    worker = fleet.worker()
+    worker = fleet.start_worker()
+    wait_until(lambda: worker.logged("worker_started"), "the worker to start", PATIENCE)
     mix = Mix(fleet, tmp_path / "due")
     first = 0
 

@@ -107,3 +107,26 @@ def test_frozen_postgres_is_waited_for(fleet: Fleet) -> None:
     fleet.publish_rest()
     fleet.audit(events)
     assert worker.alive
+
+
+def test_board_and_stream_stay_as_they_were_while_postgres_is_away(fleet: Fleet) -> None:
+    fleet.start_worker()
+    publisher = fleet.start_publisher()
+    events = season(400)
+    first, rest = events[:200], events[200:]
+    fleet.push(raws(first))
+    fleet.wait_until_applied(rated(first), 60)
+    fleet.wait_until_published(rated(first), 60)
+    board, stream = fleet.keys.leaderboard(POOL), fleet.keys.changes(POOL)
+    with fleet.client as client:
+        before = (client.zrange(board, 0, -1, withscores=True), client.xrange(stream))
+
+        fleet.postgres.stop_immediately()
+        fleet.push(raws(rest))
+        wait_until(lambda: publisher.logged("publishing_interrupted"), "the publisher to notice")
+
+        assert (client.zrange(board, 0, -1, withscores=True), client.xrange(stream)) == before
+    fleet.postgres.start()
+    fleet.wait_until_applied(rated(events), 60)
+    fleet.wait_until_published(rated(events), 60)
+    fleet.audit(events)
