@@ -1,6 +1,7 @@
 """A producer with a spool, against Redis as it is on good and on bad days."""
 
 import logging
+import os
 import signal
 import sqlite3
 import subprocess
@@ -28,6 +29,7 @@ from petard_producer import (
     SpoolUnusable,
     duel,
 )
+from petard_producer.file_lock import FileLock
 from petard_producer.push import CHUNK
 from petard_schema import FinishedGame, Keys, parse_event
 
@@ -496,6 +498,8 @@ with Producer.from_url(url, source="/s", prefix=prefix, spool=spool, block_at_mo
         producer.push(game(f"parent-{number}-before"))
         child = os.fork()
         if child == 0:
+            inherited = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+            assert not {spool, spool + "-wal", spool + "-shm"} & set(inherited)
             producer.push(game(f"child-{number}"))
             os._exit(0 if producer.spooled().events >= 0 else 1)
         producer.push(game(f"parent-{number}-after"))
@@ -528,6 +532,45 @@ def test_forked_process_may_go_on_with_the_producer(
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+ORPHAN = """
+import os, signal, sys, time
+from petard_producer import Producer
+
+producer = Producer.from_url(sys.argv[1], source="/s", prefix=sys.argv[2], spool=sys.argv[3])
+assert producer.flush(30)
+child = os.fork()
+if child == 0:
+    time.sleep(120)
+    os._exit(0)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_forked_child_that_outlives_its_parent_does_not_hold_up_the_sending(
+    client: Redis, redis_url: str, keys: Keys, path: Path, open_producer: Open, wait_until: WaitUntil
+) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", ORPHAN, redis_url, keys.prefix, str(path)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    try:
+        lock = FileLock(path, "sending")
+        wait_until(lambda: not lock.take() or lock.release(), "the parent to have the lock")
+        lock.close()
+        parent.kill()
+        parent.wait()
+        producer = open_producer()
+
+        producer.push(game(1))
+
+        assert producer.flush(10)
+        assert on_list(client, keys) == texts(1, 2)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        parent.communicate()
 
 
 def test_fork_while_other_threads_push_neither_hangs_nor_loses(
