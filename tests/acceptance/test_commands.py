@@ -75,6 +75,7 @@ def test_all_commands_of_the_design_exist():
         *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
         *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
         *("dead list", "dead show", "dead edit", "dead replay", "dead runs", "dead discard", "dead purge"),
+        "reingest",
     }
 
 
@@ -105,6 +106,7 @@ NEED_POSTGRES = [
     ("dead", "runs"),
     ("dead", "edit", "1", "--original"),
     ("dead", "purge", "--older", "90d", "--yes"),
+    ("reingest", "--all", "--since", "1h", "--yes"),
     ("demo", "--games", "10"),
     ("up",),
 ]
@@ -133,6 +135,7 @@ NEED_REDIS = [
     ("status",),
     ("event", "e-1"),
     ("verify",),
+    ("reingest", "--all", "--since", "1h", "--yes"),
     ("demo", "--games", "10"),
     ("up",),
 ]

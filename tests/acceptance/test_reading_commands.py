@@ -15,7 +15,7 @@ LINE_FIELDS = ("rank", "player", "rating", "rd", "bomb", "games")
 EVENT_FIELDS = ("source", "id", "pool", "seq", "outcome", "reason", "changes")
 STATUS_FIELDS = (
     *("pool", "backlog", "head_age_s", "seq", "published_seq", "stopped", "stopped_at", "stops"),
-    "dead_letters",
+    *("dead_letters", "recent_age_s", "recent_bytes"),
 )
 
 

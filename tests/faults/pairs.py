@@ -69,18 +69,19 @@ class PostgresPair:
         """Let the standby receive what it has missed."""
         self.replication.go_on()
 
-    def replicated(self) -> bool:
-        """Whether the standby has replayed all that the primary has written until now."""
+    def wait_until_replicated(self) -> None:
+        """Wait until the standby shows all that the primary has written up to this call."""
         sql = """
             SELECT count(*) FROM pg_stat_replication
-            WHERE application_name = %s AND state = 'streaming' AND replay_lsn >= pg_current_wal_lsn()
+            WHERE application_name = %s AND state = 'streaming' AND replay_lsn >= %s::pg_lsn
         """
         with self.asked(self.primary) as connection:
-            return connection.execute(sql, (STANDBY,)).fetchone() == (1,)
-
-    def wait_until_replicated(self) -> None:
-        """Wait until the standby has everything; only a primary at rest can be caught up with."""
-        wait_until(self.replicated, "the standby to catch up", PATIENCE_SECONDS)
+            (written,) = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone() or (None,)
+            wait_until(
+                lambda: connection.execute(sql, (STANDBY, written)).fetchone() == (1,),
+                "the standby to catch up",
+                PATIENCE_SECONDS,
+            )
 
     def replicate_synchronously(self, *, wanted: bool) -> None:
         """Have the primary answer a COMMIT only when the standby has it on disk, or at once again."""
@@ -130,10 +131,13 @@ class PostgresPair:
         self.read_write()
         self.rebuild_standby()
 
+    start = resume
+    """For a `Fleet`, which knows no pairs."""
+
     def _start_standby(self) -> None:
         copy_cluster(self.primary, self.standby, self.replication.port)
         self.standby.start()
-        wait_until(self.replicated, "the standby to follow", PATIENCE_SECONDS)
+        self.wait_until_replicated()
 
 
 @contextmanager
@@ -213,16 +217,16 @@ class RedisPair:
         """Let the replica receive what it has missed."""
         self.replication.go_on()
 
-    def replicated(self) -> bool:
-        """Whether the replica has all that the primary has written until now."""
-        with self.asked(self.primary) as primary, self.asked(self.standby) as standby:
-            there = primary.info("replication")["master_repl_offset"]
-            told = standby.info("replication")
-        return told["master_link_status"] == "up" and bool(told["slave_repl_offset"] >= there)
-
     def wait_until_replicated(self) -> None:
-        """Wait until the replica has everything; only a primary at rest can be caught up with."""
-        wait_until(self.replicated, "the replica to catch up", PATIENCE_SECONDS)
+        """Wait until the replica has all that the primary has written up to this call."""
+        with self.asked(self.primary) as primary, self.asked(self.standby) as standby:
+            written = primary.info("replication")["master_repl_offset"]
+
+            def there() -> bool:
+                told = standby.info("replication")
+                return told["master_link_status"] == "up" and bool(told["slave_repl_offset"] >= written)
+
+            wait_until(there, "the replica to catch up", PATIENCE_SECONDS)
 
     def fail_over(self) -> None:
         """Kill the primary, make the replica one, lead everybody to it.
