@@ -123,3 +123,13 @@ class ProgressLines:
         if time.monotonic() - self.said_at >= SECONDS_BETWEEN_LINES:
             self.said_at = time.monotonic()
             talk(f"{self.what}: {done}" + (f" of {total}" if total is not None else ""))
+
+
+def follow(what: str, steps: Iterable[int], total: int) -> int:
+    """Show how far the work is while it is done, and return how much was done."""
+    done = 0
+    with progress(what) as bar:
+        for count in steps:
+            done += count
+            bar.show(done, total)
+    return done

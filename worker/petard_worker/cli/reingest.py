@@ -1,6 +1,6 @@
 """`petard reingest`: offer again what was applied lately, after a failover of Postgres that lost commits."""
 
-import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,9 +9,10 @@ from redis import Redis
 
 from petard_schema import Keys
 from petard_schema.times import format_time
-from petard_worker.cli.dead import confirm, follow
+from petard_worker.cli.confirm import confirm
+from petard_worker.cli.durations import duration
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.cli.output import JsonOption, print_json, print_table, talk
+from petard_worker.cli.output import JsonOption, follow, print_json, print_table, talk
 from petard_worker.cli.reads import read_time
 from petard_worker.cli.servers import no_pool, reading, redis_client
 from petard_worker.postgres.pools import list_pools
@@ -19,9 +20,6 @@ from petard_worker.recent import copied_pools, redis_now
 from petard_worker.reingest import Offer, Span, find_offer
 from petard_worker.reingest import reingest as push_again
 from petard_worker.settings import load_settings
-
-UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_duration = re.compile(r"([0-9]{1,9})([smhd])")
 
 WhenOption = Annotated[
     str,
@@ -119,8 +117,8 @@ def read_span(since: str, until: str | None, now: int) -> Span:
 
 def read_moment(option: str, text: str, now: int) -> int:
     """Return the time that an option names, in ms: a time of day, or so long before `now`."""
-    if match := _duration.fullmatch(text):
-        return max(0, now - int(match[1]) * UNITS[match[2]] * 1_000)
+    with suppress(ValueError, OverflowError):
+        return max(0, now - int(duration(text).total_seconds()) * 1_000)
     if not text[:1].isdigit() or "T" not in text.upper():
         raise CommandFailed(
             f"{option} {text!r} is neither a time such as 2026-11-30T12:00:00Z nor a duration such as 15m",

@@ -1,23 +1,21 @@
 """Which letters a command line means, and whether it is meant."""
 
 import getpass
-import re
-import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 import typer
 
 from petard_schema import DeadReason
 from petard_schema.times import parse_time
+from petard_worker.cli.durations import duration
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.postgres.letter_finds import LetterFilter
 
 T = TypeVar("T")
 
 LARGEST_ID = 2**63 - 1
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID)]
 IdsArgument = Annotated[
@@ -121,24 +119,6 @@ def read_option(name: str, text: str, read: Callable[[str], T]) -> T:
         return read(text)
     except (ValueError, OverflowError) as error:
         raise CommandFailed(f"{name} {text!a}: {error}", USAGE) from None
-
-
-def duration(text: str) -> timedelta:
-    """Return how long 90s, 30m, 2h, 3d or 1w are."""
-    match = re.fullmatch(r"([0-9]{1,9})([smhdw])", text, re.ASCII)
-    if match is None:
-        raise ValueError("is no duration such as 90s, 30m, 2h, 3d or 1w")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
-
-
-def confirm(what: str, *, yes: bool) -> None:
-    """Ask before doing something dangerous; a script says --yes."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandFailed(f"--yes is needed to {what} when nobody can be asked", USAGE)
-    if not typer.confirm(f"{what}?", err=True):
-        raise CommandFailed("nothing was done")
 
 
 def actor() -> str:

@@ -1,7 +1,6 @@
 """`petard dead discard` and `purge`: letters that nobody wants any more, and the end of those."""
 
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from petard_worker.cli.confirm import confirm
 from petard_worker.cli.dead.choose import (
     AllOption,
     IdsArgument,
@@ -23,13 +23,12 @@ from petard_worker.cli.dead.choose import (
     YesOption,
     actor,
     chosen_filter,
-    confirm,
     explicit,
     is_reason,
     option_ago,
 )
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.cli.output import progress, talk
+from petard_worker.cli.output import follow, talk
 from petard_worker.cli.servers import writing
 from petard_worker.dead_letters.discard import discard as mark_discarded
 from petard_worker.dead_letters.purge import opened_export
@@ -123,13 +122,3 @@ def purge(
         file = stack.enter_context(opened_export(export)) if export else None
         count = follow("purged", delete_closed(connection, wanted, file), total)
     talk(f"purged {count}" + (f", kept in {export}" if export else ""))
-
-
-def follow(what: str, steps: Iterable[int], total: int) -> int:
-    """Show how far the work is while it is done, and return how much was done."""
-    done = 0
-    with progress(what) as bar:
-        for count in steps:
-            done += count
-            bar.show(done, total)
-    return done

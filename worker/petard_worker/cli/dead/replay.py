@@ -6,6 +6,7 @@ import redis
 import typer
 
 from petard_schema import Keys
+from petard_worker.cli.confirm import confirm
 from petard_worker.cli.dead.choose import (
     AllOption,
     IdsArgument,
@@ -20,7 +21,6 @@ from petard_worker.cli.dead.choose import (
     YesOption,
     actor,
     chosen_filter,
-    confirm,
     explicit,
     in_words,
 )
