@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 from typing import LiteralString, NamedTuple, cast
 
 import psycopg
@@ -135,16 +136,15 @@ def read_ledger(connection: Connection, pool: str) -> Iterator[list[LedgerRow]]:
         yield [LedgerRow(*cast("LedgerRow", row)) for row in rows]
 
 
-def read_changes(connection: Connection, pool: str) -> Iterator[ChangeRow]:
-    """Yield the changes in the order of the entries that made them."""
+def read_changes(connection: Connection, pool: str) -> Iterable[ChangeRow]:
+    """Return the changes in the order of the entries that made them."""
     sql: LiteralString = """
         SELECT player, player_seq, seq, rating_before, rating_after, rd_before, rd_after,
                volatility_before, volatility_after, bomb_before, bomb_after, games_before, games_after,
                expected, actual, rd_aged, penalty, late
         FROM petard.change WHERE pool = %(pool)s ORDER BY seq, player
     """
-    for rows in chunks_of(connection, "changes", sql, pool):
-        yield from rows
+    return chain.from_iterable(chunks_of(connection, "changes", sql, pool))
 
 
 def read_ratings(connection: Connection, pool: str) -> Iterator[RatingRow]:

@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from math import copysign
+
+from petard_schema.times import format_time
 
 
 class Where(StrEnum):
@@ -20,6 +23,7 @@ class Where(StrEnum):
     BOARD = "board"
 
 
+MOST_SHOWN = 300
 MISSING = "missing"
 """In place of a value: the row, entry or player is not there, or should not be."""
 
@@ -103,7 +107,7 @@ class Differences:
 
 def zeros(values: Sequence[object]) -> list[float]:
     """Return the signs of the zeros: 0.0 equals -0.0, and they are not the same bits."""
-    return [copysign(1, value) for value in values if value == 0]
+    return [copysign(1, value) for value in values if not value and isinstance(value, float)]
 
 
 def named(names: Sequence[str], values: Sequence[object]) -> Mapping[str, object]:
@@ -113,5 +117,9 @@ def named(names: Sequence[str], values: Sequence[object]) -> Mapping[str, object
 
 def shown(value: object) -> str:
     """Return a value as it is told to people: every digit of it, and not pages of text."""
-    text = value if value is MISSING else repr(value)
-    return str(text) if len(str(text)) <= 300 else f"{str(text)[:300]}…"
+    if value is MISSING:
+        return MISSING
+    if isinstance(value, datetime):
+        return format_time(value)
+    text = repr(str(value)) if isinstance(value, StrEnum) else repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

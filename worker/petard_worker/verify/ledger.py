@@ -6,8 +6,10 @@ its own: both are compared with the same record. When events came is not judged:
 is not now.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, cast
 
 from petard_schema import EventRefused, GameEvent, parse_event, read_counted
@@ -35,29 +37,25 @@ PLAYER, SEQ = CHANGE_NAMES.index("player"), CHANGE_NAMES.index("seq")
 class StoredChanges:
     """The changes of a pool in the order of their entries, handed out entry by entry."""
 
-    def __init__(self, rows: Iterator[ChangeRow]) -> None:
+    def __init__(self, rows: Iterable[ChangeRow]) -> None:
         self.count = 0
         """How many were handed out."""
-        self._rows = rows
-        self._next = next(rows, None)
+        self._groups = groupby(rows, key=itemgetter(SEQ))
+        self._next = next(self._groups, None)
 
     def of(self, seq: int) -> list[ChangeRow]:
         """Return those of an entry."""
-        return list(self._while(lambda one: one == seq))
+        if self._next is None or self._next[0] != seq:
+            return []
+        rows = list(self._next[1])
+        self._next = next(self._groups, None)
+        self.count += len(rows)
+        return rows
 
-    def before(self, seq: int) -> list[ChangeRow]:
-        """Return those that are left of entries before this one."""
-        return list(self._while(lambda one: one < seq))
-
-    def rest(self) -> Iterator[ChangeRow]:
-        """Yield all that are left."""
-        return self._while(lambda _: True)
-
-    def _while(self, wanted: Callable[[int], bool]) -> Iterator[ChangeRow]:
-        while self._next is not None and wanted(cast("int", self._next[SEQ])):
-            self.count += 1
-            yield self._next
-            self._next = next(self._rows, None)
+    def before(self, seq: int | None) -> Iterator[ChangeRow]:
+        """Yield those that are left of entries before this one; None: all that are left."""
+        while self._next is not None and (seq is None or cast("int", self._next[0]) < seq):
+            yield from self.of(cast("int", self._next[0]))
 
 
 class RulesInForce(NamedTuple):
@@ -72,7 +70,7 @@ class Replay:
     """Applies the entries of a pool and takes note of what is stored otherwise."""
 
     def __init__(
-        self, pool: Pool, versions: Sequence[PoolVersion], changes: Iterator[ChangeRow], found: Differences
+        self, pool: Pool, versions: Sequence[PoolVersion], changes: Iterable[ChangeRow], found: Differences
     ) -> None:
         """Begin before the first entry; `changes` are those of the pool in the order of their entries.
 
@@ -117,7 +115,7 @@ class Replay:
         """Check what must be so behind the last entry."""
         for row in self._endings:
             self._ending_not_due(row)
-        self._changes_not_due(self.stored.rest())
+        self._changes_not_due(self.stored.before(None))
         stored, due = (self.pool.seq, self.pool.newest), (self.seq, self.newest)
         self.found.compare(Where.POOL, ("seq", "newest"), stored, due)
 

@@ -133,9 +133,8 @@ class StreamAudit:
             self.found.add(Where.STREAM, "entry", MISSING, self.id_of(published), published)
         deleted, oldest = self.last_deleted(), self.oldest()
         if oldest is not None and deleted == (oldest.epoch, oldest.seq - 1):
-            self.found.add(
-                Where.STREAM, "first id", str(oldest), f"{deleted}, which was deleted", deleted.seq
-            )
+            due = f"{deleted}, which somebody has deleted"
+            self.found.add(Where.STREAM, "first id", str(oldest), due, deleted.seq)
 
     def is_trimmed(self, seq: int) -> bool:
         """Return whether the stream begins behind this entry by now: then it went while we read."""
