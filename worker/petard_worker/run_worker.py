@@ -21,6 +21,7 @@ from petard_worker.postgres.session import Session
 from petard_worker.recent import RecentLimits, drop_copies
 from petard_worker.redis_client import connect_redis
 from petard_worker.rq_worker import PetardWorker, connect_for_rq, open_queue
+from petard_worker.server_links import warn_about_links
 from petard_worker.settings import Settings, file_in_use
 from petard_worker.signing_keys import read_signing_keys
 
@@ -53,6 +54,7 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
     client = connect_redis(redis_url)
     client.ping()
     warn_about_persistence(client)
+    warn_about_links(settings)
     workshop = Workshop(
         client,
         Keys(settings.key_prefix),

@@ -61,11 +61,13 @@ def publisher(
     from petard_worker.postgres.connect import connect_publisher  # noqa: PLC0415
     from petard_worker.redis_client import connect_redis  # noqa: PLC0415
     from petard_worker.run_publisher import PublisherActiveError, publish_rest, run_publisher  # noqa: PLC0415
+    from petard_worker.server_links import warn_about_links  # noqa: PLC0415
 
     settings = load_settings()
     configure_logging(settings.log_level)
     client = connect_redis(settings.redis_url.get_secret_value())
     client.ping()
+    warn_about_links(settings)
     keys = Keys(settings.key_prefix)
     connect = partial(connect_publisher, database_url(settings), "publisher")
     if not once:
