@@ -69,8 +69,8 @@ class Spool:
             make_file(path)
             self._prepare(prefix)
         except BaseException:
-            self._disconnect()
             self._write_lock.close()
+            self._disconnect()
             raise
 
     @contextmanager
@@ -90,9 +90,11 @@ class Spool:
             for pool in read_pools(connection):
                 if count <= 0:
                     break
-                if pool not in without:
-                    found[pool] = read_oldest(connection, pool, count)
-                    count -= len(found[pool])
+                if pool in without:
+                    continue
+                if events := read_oldest(connection, pool, count):  # else another process was quicker
+                    found[pool] = events
+                    count -= len(events)
         return found
 
     def remove(self, last_by_pool: Mapping[str, int]) -> None:

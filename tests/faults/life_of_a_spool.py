@@ -8,7 +8,7 @@ files are taken as they were at that moment, which is what kill -9 leaves.
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -198,13 +198,13 @@ def process(folder: Path, client: Redis, keys: Keys) -> Iterator[Life]:
     """Open the spool as a process does."""
     path = folder / NAME
     lock, waker = FileLock(path, "sending"), Waker(path)
-    try:
+    with ExitStack() as at_its_end:
+        at_its_end.callback(lock.close)
+        at_its_end.callback(waker.close)
         spool = opened(path, keys)
+        at_its_end.callback(spool._write_lock.close)  # as the end of a process does
         yield Life(SpoolWriter(spool), SpoolSender(spool, Lists(client, keys, poke=True), lock, waker))
         spool.close()
-    finally:
-        lock.close()
-        waker.close()
 
 
 def opened(path: Path, keys: Keys) -> Spool:

@@ -74,6 +74,15 @@ def test_pool_that_is_left_out_hides_no_other(spool: Spool) -> None:
     assert elements(spool, without=("a", "c")) == {"b": [b"b1"]}
 
 
+def test_pool_that_another_process_has_emptied_meanwhile_is_not_there(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(spool, {"a": [b"a1"]})
+    monkeypatch.setattr("petard_producer.spool.read_pools", lambda _: ["emptied", "a"])
+
+    assert elements(spool) == {"a": [b"a1"]}
+
+
 def test_events_are_removed_up_to_a_place_of_their_pool(spool: Spool) -> None:
     add(spool, {"a": [b"a1", b"a2"], "b": [b"b1"]})
     last = spool.oldest(500)["a"][-1].place
