@@ -196,3 +196,85 @@ def test_person_is_asked(run, petard, orphan, answer, code, state):
     (letter,) = run("dead", "list", "--state", "all", "--json").json
     assert b"discard 1 dead letters? [y/N]" in said
     assert (process.returncode, letter["state"]) == (code, state)
+
+
+HOSTILE = '{"id": "\u202eevil\x9b31m", "x": "\\u001b[2J\\n"}'.encode()
+
+
+def test_nothing_of_a_letter_is_obeyed_by_a_terminal(run, play):
+    play(HOSTILE, b"\x1b]0;title\x07\r\n")
+
+    shown = [
+        *(run("dead", "show", "1").stdout, run("dead", "show", "2").stdout),
+        *(
+            run("dead", "show", "1", "--json").stdout,
+            run("dead", "list").stdout,
+            run("dead", "list", "--json").stdout,
+        ),
+    ]
+
+    for text in shown:
+        assert [one for one in text if one != "\n" and not one.isprintable()] == []
+    assert r"\u202eevil\u009b31m" in shown[0]
+
+
+def test_show_indents_json_and_tells_what_happened_since(run, play):
+    play(finished(1, "alice", "alice"), finished(1))
+    (letter,) = run("dead", "list", "--json").json
+
+    shown = run("dead", "show", str(letter["id"])).stdout
+    since = run("dead", "show", str(letter["id"]), "--json").json["since"]
+
+    assert '    "game": "g-1",' in shown
+    assert "the event has counted, seq 1 rated" in shown
+    assert (since["event"]["seq"], since["game"]["event_id"]) == (1, "e-1")
+
+
+def test_edited_letter_is_rated_when_it_is_replayed(run, play):
+    play(finished(1, "alice", "alice"))
+    still = run("dead", "edit", "1", "--set", "data.sides.1.rank=0")
+
+    edited = run("dead", "edit", "1", "--set", 'data.sides.1.players=["bob"]')
+    run("dead", "replay", "1", "--yes")
+    run("worker", "--burst")
+
+    assert (still.code, "still wrong: bad_field:data.sides.1.rank" in still.stderr) == (1, True)
+    assert (edited.code, "the original is kept" in edited.stderr) == (0, True)
+    assert run("event", "e-1", "--json").json["outcome"] == "rated"
+
+
+def test_groups_dry_run_and_runs_are_counted(run, play, orphan):
+    play(b"one", b"two", finished(2, "alice", "alice"))
+
+    groups = run("dead", "list", "--group", "--json").json
+    dry = run("dead", "replay", "--all", "--dry-run", "--json")
+    before = run("dead", "runs", "--json").json
+    run("dead", "replay", "--reason", "not_json", "--yes")
+    (done,) = run("dead", "runs", "--json").json
+
+    counts = [(group["pool"], group["reason"], group["letters"]) for group in groups]
+    assert counts == [("p", "not_json", 2), ("later", "unknown_pool", 1), ("p", "self_match", 1)]
+    assert dry.json == groups
+    assert "would replay 4 dead letters" in dry.stderr
+    assert before == []
+    assert (done["letters"], done["sent"], done["state"], done["chosen"]) == (
+        2,
+        2,
+        "finished",
+        "reason=not_json",
+    )
+
+
+def test_purge_exports_closed_letters_and_leaves_open_ones(run, play, orphan, tmp_path):
+    play(b"one")
+    run("dead", "discard", str(orphan), "--reason", "a test", "--yes")
+    file = tmp_path / "letters.ndjson"
+
+    too_young = run("dead", "purge", "--older", "1d", "--yes")
+    purged = run("dead", "purge", "--older", "0s", "--export", str(file), "--yes")
+
+    assert (too_young.code, purged.code) == (1, 0)
+    assert file.read_text().count("\n") == 1
+    assert [letter["reason"] for letter in run("dead", "list", "--state", "all", "--json").json] == [
+        "not_json"
+    ]

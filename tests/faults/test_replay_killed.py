@@ -162,8 +162,9 @@ def test_replay_killed_again_and_again_loses_nothing_and_touches_each_letter_onc
     with connect_worker(fleet.postgres.url, "test") as connection:
         assert pools.create_pool(connection, LATER, "glicko", pool_rules("glicko", {}).parameters(), {})
     apply_at_once(fleet, [other_outcome(number) for number in numbers if fails_again(number)])
-    fleet.worker()
-    fleet.worker()
+    for _ in range(2):
+        fleet.start_worker()
+    wait_until(lambda: all(role.logged("worker_started") for role in fleet.roles), "both workers", 120)
 
     started = time.monotonic()
     with fleet.owner() as owner, traffic(fleet) as played:
