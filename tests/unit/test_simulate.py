@@ -19,7 +19,12 @@ ONLY_THE_DRAIN_CAN_TELL = {
     DeadReason.CONFLICTING_GAME,
     DeadReason.ID_REUSED,
 }
-NOT_FROM_A_LINE = {DeadReason.UNKNOWN_POOL, DeadReason.UNSUPPORTED_GAME, DeadReason.INTERNAL_ERROR}
+NOT_FROM_A_LINE = {
+    DeadReason.UNKNOWN_POOL,
+    DeadReason.BAD_SIGNATURE,
+    DeadReason.UNSUPPORTED_GAME,
+    DeadReason.INTERNAL_ERROR,
+}
 
 
 def true_events(season: Season) -> list[GameEvent]:
