@@ -125,6 +125,8 @@ def read_slowly(raw: bytes) -> object:
 
 def depth_of(raw: bytes) -> int:
     """Return how deep brackets are nested outside of texts."""
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return 0  # deep enough to be refused it cannot be
     depth = deepest = 0
     inside = escaped = False
     for byte in raw:

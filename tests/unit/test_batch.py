@@ -533,8 +533,10 @@ def test_a_usual_batch_is_taken_whole() -> None:
     assert len(affordable([small] * 5_000)) == 5_000
 
 
-def test_a_refusal_does_not_hold_on_to_its_arrival() -> None:
-    arrival = read_arrival(b"garbage")
+@pytest.mark.parametrize("raw", [b"garbage", b"\xff", event(1, meta=[])], ids=["JSON", "UTF-8", "a field"])
+def test_a_refusal_does_not_hold_on_to_its_arrival(raw: bytes) -> None:
+    arrival = read_arrival(raw)
 
     assert isinstance(arrival.read, EventRefused)
     assert arrival.read.__traceback__ is None
+    assert arrival.read.__context__ is None, "what was read stands in its traceback"

@@ -14,7 +14,7 @@ from parse_oracle import outcome
 from petard_schema import DeadReason, Identity, read_identity
 from petard_schema.parse import EVENT_TYPES
 
-MUTANTS = 20_000
+MUTANTS = 10_000
 FROM_PARSING = {reason_of(path).partition(":")[0] for path in refused()}
 
 SCHEMAS = {

@@ -101,8 +101,12 @@ def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
 
 
 def without_traceback(refused: EventRefused) -> EventRefused:
-    """Return the refusal as a value: its traceback would hold the arrival that holds it, a large cycle."""
+    """Return the refusal as a value.
+
+    Its traceback would hold the arrival that holds it, a large cycle; the error behind it, all that was read.
+    """
     refused.__traceback__ = None
+    refused.__context__ = None
     return refused
 
 
