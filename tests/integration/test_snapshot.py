@@ -160,8 +160,8 @@ def test_what_the_exception_names_is_a_place_to_go_on_from(
     board = LiveBoard(follower)
     board.scores, board.position = table(owner), gap.value.go_on_from
 
-    play(connection, client, keys, publisher, 50, first=601)
-    board.follow_until(650)
+    play(connection, client, keys, publisher, 20, first=601)
+    board.follow_until(620)
 
     assert board.reasons == []
     assert board.scores == table(owner)

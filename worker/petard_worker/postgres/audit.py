@@ -201,29 +201,29 @@ def find_repeats(connection: Connection, pool: str, limit: int) -> list[Repeat]:
 def find_scores_since(
     connection: Connection, listing: Listing, players: Iterable[str], seq: int
 ) -> set[Score]:
-    """Return every score these players had from entry `seq` on, the one they had at `seq` included."""
+    """Return every score these players had from entry `seq` on, the one they had at `seq` included.
+
+    As a rated event is what has an expected score, a player is listed from the first such change on.
+    """
     sql: LiteralString = """
-        SELECT asked.name,
-               CASE WHEN change.player_seq >= rated.first AND change.rd_after <= %(highest_rd)s THEN
-                   CASE WHEN %(conservative)s THEN change.rating_after - 2 * change.rd_after
-                        ELSE change.rating_after END
-               END
-        FROM unnest(%(players)b::text[]) AS asked (name)
-        CROSS JOIN LATERAL (
-            SELECT max(player_seq) FILTER (WHERE seq <= %(seq)s) AS last,
-                   min(player_seq) FILTER (WHERE expected IS NOT NULL) AS first
-            FROM petard.change WHERE pool = %(pool)s AND player = asked.name
-        ) AS rated
-        LEFT JOIN petard.change AS change
-          ON change.pool = %(pool)s AND change.player = asked.name
-         AND change.player_seq >= coalesce(rated.last, 1)
-        UNION
-        SELECT asked.name, NULL
-        FROM unnest(%(players)b::text[]) AS asked (name)
-        WHERE NOT EXISTS (
-            SELECT FROM petard.change
-            WHERE pool = %(pool)s AND player = asked.name AND seq <= %(seq)s
+        WITH asked AS (
+            SELECT name,
+                   (SELECT player_seq FROM petard.change
+                    WHERE pool = %(pool)s AND player = name AND seq <= %(seq)s
+                    ORDER BY player_seq DESC LIMIT 1) AS standing,
+                   (SELECT player_seq FROM petard.change
+                    WHERE pool = %(pool)s AND player = name AND expected IS NOT NULL
+                    ORDER BY player_seq LIMIT 1) AS listed_from
+            FROM unnest(%(players)b::text[]) AS names (name)
         )
+        SELECT name,
+               CASE WHEN player_seq >= listed_from AND rd_after <= %(highest_rd)s THEN
+                   CASE WHEN %(conservative)s THEN rating_after - 2 * rd_after ELSE rating_after END
+               END
+        FROM asked JOIN petard.change
+          ON pool = %(pool)s AND player = name AND player_seq >= coalesce(standing, 1)
+        UNION
+        SELECT name, NULL FROM asked WHERE standing IS NULL
     """
     values = {"players": texts(players), "seq": seq, **listing._asdict()}
     return {Score(*cast("Score", row)) for row in connection.execute(sql, values, binary=True)}
