@@ -22,6 +22,7 @@ from petard_producer import (
     SnapshotNeeded,
 )
 from petard_schema import Keys
+from petard_worker.pool_changes import PoolChange, change_pool
 from petard_worker.postgres.connect import Connection
 from petard_worker.publish import Publisher
 
@@ -159,9 +160,11 @@ def test_what_the_exception_names_is_a_place_to_go_on_from(
     assert gap.value.got == follower.oldest()
     board = LiveBoard(follower)
     board.scores, board.position = table(owner), gap.value.go_on_from
+    # What is trimmed again before the follower goes on is another gap.
+    change_pool(connection, "p", PoolChange({}, {"stream_length": 1000}, resume=False))
 
-    play(connection, client, keys, publisher, 20, first=601)
-    board.follow_until(620)
+    play(connection, client, keys, publisher, 50, first=601)
+    board.follow_until(650)
 
     assert board.reasons == []
     assert board.scores == table(owner)

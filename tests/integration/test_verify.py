@@ -817,7 +817,7 @@ def pushing(client: Redis, keys: Keys) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_traffic_is_no_difference(
     connection: Connection,
     petard: Petard,
@@ -833,7 +833,7 @@ def test_traffic_is_no_difference(
     petard.start("worker")
     petard.start("publisher")
     push(client, keys, mixed_season())
-    wait_until(lambda: client.exists(place.stream), "the first entry", seconds=60)
+    wait_until(lambda: client.exists(place.stream), "the first entry", seconds=180)
 
     reports = []
     with pushing(client, keys):
