@@ -1,6 +1,7 @@
 """What stands in deploy/ keeps the promises of the service, checked without a container engine."""
 
 import configparser
+import hashlib
 import json
 import re
 import shutil
@@ -216,6 +217,41 @@ def test_every_setting_that_deploy_names_exists() -> None:
 
     assert named
     assert {name: file for name, file in named.items() if name not in known} == {}
+
+
+# --- rights
+
+
+def readme_block(language: str, words: str) -> str:
+    """Return the one block of code in the README that holds these words."""
+    blocks = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", (DEPLOY / "README.md").read_text("utf-8"))
+    (block,) = [block for block in blocks if words in block]
+    return str(block)
+
+
+def test_file_of_redis_users_lets_nobody_in_as_it_is() -> None:
+    users = (DEPLOY / "redis" / "users.acl").read_text(encoding="utf-8").splitlines()
+
+    assert all(re.fullmatch(r"user \S+ off -@all( \S+)*", line) for line in users), users
+    assert not [rule for line in users for rule in line.split() if rule[0] in "<>#" or rule == "nopass"]
+
+
+def test_documented_commands_give_every_redis_user_but_the_default_a_password(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY / "redis", tmp_path / "deploy" / "redis")
+    script = "set -eu\n" + readme_block("sh", "users.acl")
+
+    done = run("bash", "-c", f"cd {tmp_path}\n{script}")
+
+    assert done.returncode == 0, done.stderr
+    users = (tmp_path / "deploy/secrets/users.acl").read_text(encoding="utf-8")
+    state = dict(re.findall(r"(?m)^user (\S+) (on #[0-9a-f]{64}|off) -@all", users))
+    assert {name for name, what in state.items() if what == "off"} == {"default"}
+    for name, what in state.items():
+        if name != "default":
+            url = (tmp_path / f"deploy/secrets/redis_url_{name}").read_text(encoding="utf-8")
+            login, _, password = url.removeprefix("redis://").partition("@")[0].partition(":")
+            assert login == name
+            assert what == "on #" + hashlib.sha256(password.encode()).hexdigest()
 
 
 # --- container

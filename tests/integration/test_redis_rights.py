@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from integration.arena import counted, dead_letters, finished, make_pool
-from integration.guarded_redis import FILLER, GuardedRedis, guarded_redis
+from integration.guarded_redis import FILLER, USERS_FILE, GuardedRedis, guarded_redis
 from petard_producer import Follower, Producer
 from petard_schema import Keys
 from petard_worker.embedded.binaries import OLDEST_REDIS, myself, redis_programs, version_of
@@ -124,6 +124,18 @@ def test_a_role_speaks_on_and_listens_to_exactly_its_channels(shared_server: Gua
             wrong.append((command, channel, "should be allowed" if due else "should be refused"))
 
     assert wrong == []
+
+
+def test_the_documented_user_of_several_pools_may_push_to_those(shared_server: GuardedRedis) -> None:
+    readme = USERS_FILE.parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    (line,) = [line for line in readme.splitlines() if line.startswith("user eu-1 ")]
+
+    shared_server.admin.execute_command("ACL", "SETUSER", *line.split()[1:])
+    pools = ("chess-blitz", "chess-rapid", "chess", "go")
+    may = [pool for pool in pools if not shared_server.refusal("eu-1", "rpush", f"petard:events:{pool}", "x")]
+    shared_server.admin.acl_deluser("eu-1")
+
+    assert may == ["chess-blitz", "chess-rapid"]
 
 
 # --- tried

@@ -1,6 +1,7 @@
 """Who may do what in Postgres: exactly this and no more."""
 
 from itertools import product
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -9,31 +10,18 @@ from petard_worker.postgres.connect import Connection, connect_reader, connect_w
 
 PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
-EXPECTED = {
-    ("petard_worker", "pool"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "pool_version"): {"SELECT", "INSERT"},
-    ("petard_worker", "ledger"): {"SELECT", "INSERT"},
-    ("petard_worker", "rating"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "change"): {"SELECT", "INSERT"},
-    ("petard_worker", "dead_letter"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "dead_letter_attempt"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "replay_run"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "replay_letter"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "open_period"): {"SELECT", "INSERT", "UPDATE"},
-    ("petard_worker", "migration"): {"SELECT"},
-    ("petard_reader", "pool"): {"SELECT"},
-    ("petard_reader", "pool_version"): {"SELECT"},
-    ("petard_reader", "ledger"): {"SELECT"},
-    ("petard_reader", "rating"): {"SELECT"},
-    ("petard_reader", "change"): {"SELECT"},
-    ("petard_reader", "dead_letter"): {"SELECT"},
-    ("petard_reader", "dead_letter_attempt"): {"SELECT"},
-    ("petard_reader", "replay_run"): {"SELECT"},
-    ("petard_reader", "replay_letter"): {"SELECT"},
-    ("petard_reader", "open_period"): {"SELECT"},
-    ("petard_reader", "migration"): {"SELECT"},
-}
-TABLES = sorted({table for _, table in EXPECTED})
+ROLES = ("petard_worker", "petard_reader", "public")
+
+
+def read_expected() -> dict[tuple[str, str], set[str]]:
+    """Return the rights of every role in every table, sequence and function of the file beside this one."""
+    text = Path(__file__).with_name("postgres_rights.txt").read_text(encoding="utf-8")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return {(role, name): set(rights) for role, name, *rights in lines}
+
+
+EXPECTED = read_expected()
+TABLES = sorted({name for (_, name), rights in EXPECTED.items() if not rights & {"USAGE", "EXECUTE"}})
 
 
 @pytest.fixture
@@ -52,7 +40,7 @@ def test_the_matrix_covers_every_table(owner: psycopg.Connection) -> None:
     assert sorted(name for (name,) in rows) == TABLES
 
 
-@pytest.mark.parametrize("role", ["petard_worker", "petard_reader", "public"])
+@pytest.mark.parametrize("role", ROLES)
 def test_a_role_has_exactly_its_rights(owner: psycopg.Connection, role: str) -> None:
     sql = """
         SELECT has_table_privilege(%(role)s, 'petard.' || %(table)s, %(privilege)s)
@@ -67,7 +55,32 @@ def test_a_role_has_exactly_its_rights(owner: psycopg.Connection, role: str) -> 
         if owner.execute(sql, values).fetchone() == (True,):
             found.setdefault((role, table), set()).add(privilege)
 
-    assert found == {key: rights for key, rights in EXPECTED.items() if key[0] == role}
+    assert found == {key: rights for key, rights in EXPECTED.items() if key[0] == role and key[1] in TABLES}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_uses_exactly_its_sequences_and_functions(owner: psycopg.Connection, role: str) -> None:
+    """A function may run with its owner's rights, and PUBLIC may run every new one unless that is revoked."""
+    rows = owner.execute(
+        """
+        SELECT relname, privilege
+        FROM pg_class CROSS JOIN unnest(ARRAY['USAGE', 'SELECT', 'UPDATE']) AS privilege
+        WHERE relnamespace = 'petard'::regnamespace AND relkind = 'S'
+            AND has_sequence_privilege(%(role)s, pg_class.oid, privilege)
+        UNION ALL
+        SELECT proname || '()', 'EXECUTE' FROM pg_proc
+        WHERE pronamespace = 'petard'::regnamespace
+            AND has_function_privilege(%(role)s, pg_proc.oid, 'EXECUTE')
+        """,
+        {"role": role},
+    )
+    found: dict[tuple[str, str], set[str]] = {}
+
+    for name, privilege in rows:
+        found.setdefault((role, name), set()).add(privilege)
+
+    expected = {key: rights for key, rights in EXPECTED.items() if key[0] == role and key[1] not in TABLES}
+    assert found == expected
 
 
 @pytest.mark.parametrize("role", ["petard_worker", "petard_reader"])
@@ -93,6 +106,7 @@ def test_a_role_can_make_nothing_and_become_nobody(owner: psycopg.Connection, ro
     row = owner.execute(
         """
         SELECT has_schema_privilege(%(role)s, 'petard', 'CREATE'),
+               has_database_privilege(%(role)s, current_database(), 'CREATE'),
                pg_has_role(%(role)s, 'petard_owner', 'MEMBER'),
                rolsuper OR rolcreaterole OR rolcreatedb OR rolcanlogin OR rolreplication OR rolbypassrls
         FROM pg_roles WHERE rolname = %(role)s
@@ -100,7 +114,7 @@ def test_a_role_can_make_nothing_and_become_nobody(owner: psycopg.Connection, ro
         {"role": role},
     ).fetchone()
 
-    assert row == (False, False, False)
+    assert row == (False, False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +125,7 @@ def test_a_role_can_make_nothing_and_become_nobody(owner: psycopg.Connection, ro
         "TRUNCATE petard.ledger",
         "UPDATE petard.change SET rating_after = 3000",
         "DELETE FROM petard.change",
+        "TRUNCATE petard.change",
         "UPDATE petard.pool_version SET parameters = '{}'",
         "DELETE FROM petard.rating",
         "DELETE FROM petard.dead_letter",
