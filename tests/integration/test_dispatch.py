@@ -30,7 +30,7 @@ from integration.arena import (
 from petard_schema import Keys
 from petard_worker import dispatch
 from petard_worker.bell import QUEUED_MS, WORKING_MS
-from petard_worker.dispatch import MOST_POKES, MOST_POOLS, Dispatcher
+from petard_worker.dispatch import LEASE_MS, MOST_POKES, MOST_POOLS, Dispatcher
 from petard_worker.event_lists import readable
 from petard_worker.jobs import Drain, Workshop
 from petard_worker.postgres.connect import Connection
@@ -154,6 +154,30 @@ def test_a_drain_that_waits_in_the_queue_keeps_its_bell_for_as_long_as_it_waits(
         assert client.pttl(keys.bell("p")) > WORKING_MS
 
     assert len(queued(queue)) == 1
+
+
+def test_a_bell_from_before_the_clock_was_put_back_is_cut_short(
+    client: Redis, keys: Keys, dispatcher: Dispatcher
+) -> None:
+    push(client, keys, games(1))
+    an_hour_too_long = 3_600_000 + WORKING_MS
+    client.set(keys.bell("p"), "a dead drain", px=an_hour_too_long)
+
+    dispatcher.dispatch_once()
+
+    assert 0 < client.pttl(keys.bell("p")) <= QUEUED_MS
+
+
+def test_a_lease_from_before_the_clock_was_put_back_is_cut_short(
+    client: Redis, keys: Keys, dispatcher: Dispatcher
+) -> None:
+    an_hour_too_long = 3_600_000 + LEASE_MS
+    client.set(keys.dispatcher(), "a dead dispatcher", px=an_hour_too_long)
+
+    leading = dispatcher.lead()
+
+    assert not leading
+    assert 0 < client.pttl(keys.dispatcher()) <= LEASE_MS
 
 
 def test_a_full_redis_gets_no_drain_to_queue_and_keeps_no_bell_of_a_queued_one(

@@ -36,18 +36,22 @@ MOST_UNQUEUED = 1_000
 # A pool whose list is empty most of the time is rung for without waiting for the scan.
 FORGET_SECONDS = 60.0
 
-# Takes or renews the lease; 0 means that another dispatcher is the active one.
+# Takes or renews the lease; 0 means that another dispatcher is the active one. A lease that is to last longer
+# than any does was taken before the clock was put back: a dead leader would keep it for as long as that.
 LEAD = """
 local leader = redis.call('GET', KEYS[1])
-if leader and leader ~= ARGV[1] then return 0 end
+if leader and leader ~= ARGV[1] then
+    if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+    return 0
+end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
 LEAD_FUNCTION = ServerFunction("lead", LEAD, ALLOW_OOM)
 
 # For every pool (a list of events and a bell): rings if events wait and nobody answers for them; keeps a bell
-# alive whose drain still waits in RQ's queue, however long that takes. Answers which it rang for, and which
-# have no list.
+# alive whose drain still waits in RQ's queue, however long that takes; cuts short one that is to last longer
+# than any does, as after the clock was put back. Answers which it rang for, and which have no list.
 RING = """
 local rung, gone = {}, {}
 for i = 2, #KEYS, 2 do
@@ -57,7 +61,7 @@ for i = 2, #KEYS, 2 do
         if type(owner) ~= 'string' then
             redis.call('SET', bell, id, 'PX', ARGV[1])
             rung[#rung + 1] = i / 2
-        elseif redis.call('LPOS', KEYS[1], owner) then
+        elseif redis.call('LPOS', KEYS[1], owner) or redis.call('PTTL', bell) > tonumber(ARGV[1]) then
             redis.call('PEXPIRE', bell, ARGV[1])
         end
     else
