@@ -73,6 +73,7 @@ def test_all_commands_of_the_design_exist():
         *("player", "leaderboard", "event", "preview", "verify", "schema export", "import csv", "import pgn"),
         *("pool create", "pool list", "pool show", "pool set", "pool resume", "pool systems", "pool stats"),
         *("rate", "elo expected", "elo change", "elo performance", "elo tournament", "elo percentile"),
+        "chaos",
         *("elo table", "elo cite", "elo simulate-field", "elo pdf"),
         *("dead list", "dead show", "dead edit", "dead replay", "dead runs", "dead discard", "dead purge"),
         "reingest",

@@ -5,6 +5,7 @@ One pass in ledger order, so that a million events need no more memory than the 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,16 +68,22 @@ class StreamRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the servers hold of one pool. `changes` are in the order of seq; what is None is not looked at."""
+    """What the servers hold of one pool, and the board of one who followed its changes.
+
+    `changes` are in the order of seq; what is None is not looked at.
+    """
 
     seq: int
     epoch: int
     ledger: Iterable[LedgerRow]
     changes: Iterable[ChangeRow]
     ratings: Mapping[str, PlayerRecord]
-    letters: Mapping[bytes, str]
+    letters: Sequence[tuple[bytes, str]]
     stream: Iterable[StreamRow] | None
     board: Mapping[str, float] | None
+    stream_from: int = 1
+    """The first entry the stream has to hold; `stream` begins there, in the pool's epoch."""
+    followed: Mapping[str, float] | None = None
 
 
 def assert_nothing_lost_nothing_twice(evidence: Evidence, rules: PoolRules, pushed: Iterable[Pushed]) -> int:
@@ -87,7 +94,8 @@ def assert_nothing_lost_nothing_twice(evidence: Evidence, rules: PoolRules, push
         audit.take(row)
     audit.finish()
     check_letters(evidence.letters, pushed)
-    check_board(evidence)
+    check_board(evidence.board, evidence.ratings, "on the board")
+    check_board(evidence.followed, evidence.ratings, "on the board of the follower")
     return audit.seq
 
 
@@ -144,7 +152,7 @@ class Audit:
 
     def check_stream(self, row: LedgerRow, changes: list[ChangeRow]) -> None:
         """Check that the next stream entry tells of this ledger entry, and tells the truth."""
-        if self.stream is None:
+        if self.stream is None or row.seq < self.evidence.stream_from:
             return
         entry = next(self.stream, None)
         assert entry is not None, f"the stream ends before entry {row.seq}"
@@ -222,47 +230,58 @@ def without_nones(facts: Mapping[str, object]) -> Json:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def check_letters(letters: Mapping[bytes, str], pushed: Iterable[Pushed]) -> None:
-    """Check that every event that had to be refused is a dead letter with the right reason, and no other."""
+def check_letters(letters: Sequence[tuple[bytes, str]], pushed: Iterable[Pushed]) -> None:
+    """Check that every event that had to be refused is one dead letter, with the right reason."""
     due = {
-        raw: str(expected)
+        (raw, str(expected))
         for events in pushed
         for raw, expected in events
         if expected not in {"rated", "repeat"}
     }
-    found = {raw: reason.partition(":")[0] for raw, reason in letters.items()}
-    wrong = found.items() ^ due.items()
+    found = Counter((raw, reason.partition(":")[0]) for raw, reason in letters)
+    wrong = {letter for letter, count in found.items() if count > 1} | (found.keys() ^ due)
     assert not wrong, f"dead letters missing, too many or with another reason: {sorted(wrong)[:4]}"
 
 
-def check_board(evidence: Evidence) -> None:
-    """Check that the leaderboard has everybody who played, where the table has them."""
-    if evidence.board is None:
+def check_board(board: Mapping[str, float] | None, ratings: Mapping[str, PlayerRecord], where: str) -> None:
+    """Check that a board has everybody who played, where the table has them."""
+    if board is None:
         return
-    due = {
-        player: record.rating for player, record in evidence.ratings.items() if record.last_played is not None
-    }
-    wrong = dict(evidence.board.items() ^ due.items())
-    assert not wrong, f"{len(wrong)} players are not on the board where they should be: {sorted(wrong)[:5]}"
+    due = {player: record.rating for player, record in ratings.items() if record.last_played is not None}
+    wrong = dict(board.items() ^ due.items())
+    assert not wrong, f"{len(wrong)} players are not {where} where they should be: {sorted(wrong)[:5]}"
 
 
 @contextmanager
 def gathered(
-    database_url: str, client: "redis.Redis", keys: Keys, pool: str, *, published: bool = True
+    database_url: str,
+    client: "redis.Redis",
+    keys: Keys,
+    pool: str,
+    *,
+    stream_length: int | None = None,
+    published: bool = True,
 ) -> Iterator[Evidence]:
-    """Give what the servers hold, read while it is looked at and from one snapshot."""
+    """Give what the servers hold, read while it is looked at and from one snapshot.
+
+    `stream_length` is how many entries the stream has to hold; None: all of them.
+    """
     with psycopg.connect(database_url) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         row = connection.execute("SELECT seq, epoch FROM petard.pool WHERE name = %s", (pool,)).fetchone()
         assert row is not None
+        seq, epoch = row
+        stream_from = 1 if stream_length is None else max(1, seq - stream_length + 1)
         yield Evidence(
-            *row,
+            seq,
+            epoch,
             read_ledger(connection, pool),
             read_changes(connection, pool),
             read_ratings(connection, pool),
             read_letters(connection, pool),
-            read_stream(client, keys, pool) if published else None,
+            read_stream(client, keys, pool, f"{epoch}-{stream_from}") if published else None,
             read_board(client, keys, pool) if published else None,
+            stream_from,
         )
 
 
@@ -300,13 +319,13 @@ def read_ratings(connection: psycopg.Connection, pool: str) -> dict[str, PlayerR
     return {row[0]: PlayerRecord(*row[1:]) for row in connection.execute(sql, (pool,), binary=True)}
 
 
-def read_letters(connection: psycopg.Connection, pool: str) -> dict[bytes, str]:
+def read_letters(connection: psycopg.Connection, pool: str) -> list[tuple[bytes, str]]:
     sql = "SELECT body, reason FROM petard.dead_letter WHERE pool = %s"
-    return dict(connection.execute(sql, (pool,)).fetchall())
+    return [(bytes(body), reason) for body, reason in connection.execute(sql, (pool,))]
 
 
-def read_stream(client: "redis.Redis", keys: Keys, pool: str) -> Iterator[StreamRow]:
-    start = "-"
+def read_stream(client: "redis.Redis", keys: Keys, pool: str, start: str) -> Iterator[StreamRow]:
+    """Yield the entries from an ID on: what came before in another epoch is not for those who follow now."""
     while True:
         chunk = cast(
             "list[tuple[bytes, dict[bytes, bytes]]]", client.xrange(keys.changes(pool), start, count=CHUNK)

@@ -101,8 +101,10 @@ class Fleet:
     folder: Path
     keys: Keys = field(default_factory=lambda: Keys("faults"))
     roles: list[Role] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    """What the roles get besides, or instead of, the settings of these servers."""
 
-    def prepare(self) -> None:
+    def prepare(self, settings: PoolSettings = SETTINGS) -> None:
         """Start what an earlier test has left dead or frozen, and make an empty pool."""
         for server, start in ((self.postgres, self.postgres.start), (self.redis, self.start_redis)):
             try:
@@ -114,7 +116,7 @@ class Fleet:
             connection.execute("DROP SCHEMA IF EXISTS petard CASCADE")
         migrate(self.postgres.url)
         with connect_worker(self.postgres.url, "test") as connection:
-            pools.create_pool(connection, POOL, "glicko", RULES.parameters(), as_given(SETTINGS))
+            pools.create_pool(connection, POOL, "glicko", RULES.parameters(), as_given(settings))
 
     def start_redis(self) -> None:
         """Start Redis so that what it has answered survives kill -9 even where fsync is slow.
@@ -163,6 +165,7 @@ class Fleet:
             "PETARD_REDIS_URL": redis_url or self.redis.url,
             "PETARD_KEY_PREFIX": self.keys.prefix,
             **{f"PETARD_{name.upper()}": value for name, value in settings.items()},
+            **self.environment,
         }
         log_file = self.folder / f"{role}-{len(self.roles)}.log"
         with log_file.open("wb") as log:

@@ -16,6 +16,7 @@ from faults.audit import (
     assert_nothing_lost_nothing_twice,
     gathered,
 )
+from faults.differences import Differences, count_differences
 from faults.fleet import MAIN, POOL, RULES, Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
 from faults.seasons import rated, raws, season
@@ -158,12 +159,16 @@ def stream_tells_of_another_event(evidence: Evidence) -> Evidence:
 
 
 def letter_lost(evidence: Evidence) -> Evidence:
-    return replace(evidence, letters=dict(list(evidence.letters.items())[1:]))
+    return replace(evidence, letters=evidence.letters[1:])
+
+
+def letter_twice(evidence: Evidence) -> Evidence:
+    return replace(evidence, letters=[*evidence.letters, evidence.letters[0]])
 
 
 def letter_with_another_reason(evidence: Evidence) -> Evidence:
-    body = next(iter(evidence.letters))
-    return replace(evidence, letters={**evidence.letters, body: "internal_error"})
+    body, _ = evidence.letters[0]
+    return replace(evidence, letters=[(body, "internal_error"), *evidence.letters[1:]])
 
 
 def player_missing_on_the_board(evidence: Evidence) -> Evidence:
@@ -174,6 +179,14 @@ def score_off_by_one_bit(evidence: Evidence) -> Evidence:
     board = dict(evidence.board or {})
     player = next(iter(board))
     return replace(evidence, board={**board, player: nudged(board[player])})
+
+
+def player_missing_at_the_follower(evidence: Evidence) -> Evidence:
+    return replace(evidence, followed=dict(list((evidence.board or {}).items())[1:]))
+
+
+def follower_off_by_one_bit(evidence: Evidence) -> Evidence:
+    return replace(evidence, followed=score_off_by_one_bit(evidence).board)
 
 
 def test_sound_run_passes(sound: Evidence, events: Pushed) -> None:
@@ -201,9 +214,12 @@ def test_sound_run_passes(sound: Evidence, events: Pushed) -> None:
         (stream_entries_swapped, f"the stream has 1-{AT + 2} where 1-{AT + 1} is due"),
         (stream_tells_of_another_event, f"stream entry 1-{AT + 1}"),
         (letter_lost, "dead letters"),
+        (letter_twice, "dead letters"),
         (letter_with_another_reason, "dead letters"),
         (player_missing_on_the_board, "board"),
         (score_off_by_one_bit, "board"),
+        (player_missing_at_the_follower, "board of the follower"),
+        (follower_off_by_one_bit, "board of the follower"),
     ],
 )
 def test_damage_is_found(
@@ -213,6 +229,21 @@ def test_damage_is_found(
 
     with pytest.raises(AssertionError, match=found):
         assert_nothing_lost_nothing_twice(damaged, RULES, [events])
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (event_lost, Differences(1, 0, 0, 0)),
+        (event_twice, Differences(0, 1, 0, 0)),
+        (events_out_of_order, Differences(0, 0, 1, 0)),
+    ],
+)
+def test_differences_are_counted(
+    sound: Evidence, events: Pushed, damage: Callable[[Evidence], Evidence], expected: Differences
+) -> None:
+    assert count_differences(sound.ledger, [events]) == Differences(0, 0, 0, 0)
+    assert count_differences(damage(sound).ledger, [events]) == expected
 
 
 BLIND_TRIM = f"""

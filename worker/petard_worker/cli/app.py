@@ -4,7 +4,19 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli import dead, elo, events, local, pools, rate, reads, reingest, roles, schema_files
+from petard_worker.cli import (
+    chaos,
+    dead,
+    elo,
+    events,
+    local,
+    pools,
+    rate,
+    reads,
+    reingest,
+    roles,
+    schema_files,
+)
 from petard_worker.cli.verify import verify
 
 app = typer.Typer(
@@ -20,6 +32,7 @@ CALCULATE = "Calculate (no servers)"
 
 app.command(rich_help_panel=TRY)(local.demo)
 app.command(rich_help_panel=TRY)(local.up)
+app.command(rich_help_panel=TRY)(chaos.chaos)
 app.command(rich_help_panel=RUN)(roles.migrate)
 app.add_typer(pools.app, name="pool", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(roles.worker)

@@ -1,0 +1,45 @@
+"""What an operator does after Postgres has lost commits: have what was applied lately count again."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+from faults.chaos.stage import Stage
+from faults.fleet import MAIN, POOL
+
+COMMAND_EXISTS = importlib.util.find_spec("petard_worker.cli.reingest") is not None
+MARGIN = timedelta(seconds=2)
+FAR = timedelta(days=3)
+"""Copies that were made before the clock was put back are from the future."""
+
+
+def redis_time(stage: Stage) -> datetime:
+    """Return the time by which copies of applied events go."""
+    with stage.fleet.client as client:
+        seconds, _ = client.time()
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def count_again(stage: Stage, since: datetime) -> None:
+    """Run `petard reingest`; where there is no such command yet, the game servers have to offer again."""
+    if not COMMAND_EXISTS:
+        with stage.fleet.owner() as connection:
+            for server in stage.game_servers:
+                server.offer_again(connection)
+        return
+    span = ["--since", written(since - MARGIN), "--until", written(since + FAR)]
+    found = subprocess.run(
+        [sys.executable, "-c", MAIN, "reingest", POOL, *span, "--anyway", "--yes"],
+        env={**os.environ, "PETARD_KEY_PREFIX": stage.fleet.keys.prefix, **stage.fleet.environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, f"petard reingest: {found.stderr}"
+
+
+def written(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
