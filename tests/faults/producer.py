@@ -4,15 +4,14 @@ import random
 import threading
 from typing import Self
 
-import psycopg
 import redis
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from faults.audit import Pushed
-from faults.fleet import POOL, Fleet, chunks
-from faults.seasons import rated, raws
+from faults.fleet import POOL
+from faults.seasons import rated
 from petard_schema import Keys
 
 SECONDS_TO_ANSWER = 1.0
@@ -91,40 +90,3 @@ class Producer:
                 # Perhaps it arrived, perhaps not: nobody can know, so it is sent again.
                 self.sent_again += 1
                 threading.Event().wait(SECONDS_TO_TRY_AGAIN)
-
-
-class InsistentProducer:
-    """Pushes chunk after chunk, each again and again until the ledger has it: a wiped Redis loses nothing."""
-
-    def __init__(self, fleet: Fleet, events: Pushed, *, chunk: int = 500) -> None:
-        """Push with a session and a client of its own, from a thread."""
-        self._fleet = fleet
-        self._chunks = list(chunks(events, chunk))
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._over = threading.Event()
-        self.applied = 0
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    @property
-    def finished(self) -> bool:
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        due = 0
-        for chunk in self._chunks:
-            due += rated(chunk)
-            while self.applied < due and not self._over.is_set():
-                try:
-                    if self._fleet.waiting() == 0:
-                        self._fleet.push(raws(chunk))
-                    self._over.wait(0.01)
-                    self.applied = self._fleet.applied()
-                except (redis.RedisError, psycopg.Error):
-                    self._over.wait(SECONDS_TO_TRY_AGAIN)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -16,6 +17,8 @@ from faults.audit import (
     assert_nothing_lost_nothing_twice,
     gathered,
 )
+from faults.chaos.clock import SLEEP_BY_SELECT
+from faults.chaos.scenario import Plan, run
 from faults.differences import Differences, count_differences
 from faults.fleet import MAIN, POOL, RULES, Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
@@ -353,3 +356,14 @@ def test_publisher_that_appends_without_comparing_is_found(fleet: Fleet, events:
 
     with pytest.raises(AssertionError, match=r"the stream has .* where 1-1 is due"):
         fleet.audit(events)
+
+
+@pytest.mark.timeout(400)
+def test_chaos_finds_a_publisher_that_appends_without_comparing(tmp_path: Path) -> None:
+    plan = Plan(seed=3, events=4_000, faults=2, only=("wipe_redis",))
+
+    report = run(plan, tmp_path, print, program=f"{SLEEP_BY_SELECT}\n{PLAIN_APPEND}")
+
+    assert report.failure is not None
+    assert "--seed 3" in report.command
+    assert "--only wipe_redis" in report.command

@@ -15,7 +15,7 @@ from pathlib import Path
 from faults.chaos.stage import Stage
 from faults.fleet import MAIN
 
-PLACES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1")
+PLACE = "usr/lib/*/faketime/libfaketimeMT.so.1"
 MISSING = "libfaketime is missing: apt-get install faketime"
 HOUR = 3_600
 SLEEP_BY_SELECT = "import select, time; time.sleep = lambda seconds: select.select([], [], [], seconds)[3:]"
@@ -26,7 +26,7 @@ SECONDS_TO_NOTICE = 1.2
 
 def find_library() -> Path | None:
     """Return the library that lies about the time, if it is installed."""
-    return next((path for place in PLACES for path in Path("/").glob(place.removeprefix("/"))), None)
+    return next(Path("/").glob(PLACE), None)
 
 
 @dataclass

@@ -34,11 +34,11 @@ class Report:
     seed: int
     events: int
     faults: int
+    command: str
+    """Repeats the run."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Kinds that this machine cannot do, and why."""
     revision: str = ""
-    command: str = ""
-    """Repeats the run."""
     struck: list[Struck] = field(default_factory=list)
     under_load: bool = False
     """Whether events were still being pushed when the last fault came."""
@@ -60,9 +60,6 @@ class Report:
 
     def __post_init__(self) -> None:
         self.revision = self.revision or git_revision()
-        self.command = self.command or (
-            f"petard chaos --seed {self.seed} --events {self.events} --faults {self.faults}"
-        )
 
     def as_json(self) -> dict[str, object]:
         return {

@@ -46,6 +46,13 @@ class Plan:
     only: Sequence[str] = ()
 
     @property
+    def command(self) -> str:
+        """What repeats the run."""
+        only = "".join(f" --only {name}" for name in self.only)
+        size = f"--events {self.events} --faults {self.faults} --minutes {self.minutes:g}"
+        return f"petard chaos --seed {self.seed} {size}{only}"
+
+    @property
     def patience(self) -> Patience:
         return Patience(lock=LONG_LOCK_SECONDS) if self.minutes >= MINUTES_FOR_LONG_LOCKS else Patience()
 
@@ -63,16 +70,20 @@ def draw_faults(kinds: Sequence[Kind], count: int, draw: Random) -> list[Kind]:
     return first + draw.choices(kinds, [kind.weight for kind in kinds], k=count - len(first))
 
 
-def run(plan: Plan, folder: Path, tell: Tell) -> Report:
-    """Play the whole scenario on servers of its own and say what came of it."""
+def run(plan: Plan, folder: Path, tell: Tell, program: str | None = None) -> Report:
+    """Play the whole scenario on servers of its own and say what came of it.
+
+    The roles run another program than they should when the harness has to show that it finds that.
+    """
     began = time.monotonic()
     kinds, skipped = possible(chosen(plan.only))
     draw = Random(plan.seed)
     faults = draw_faults(kinds, plan.faults, draw)
-    report = Report(plan.seed, plan.events, plan.faults, skipped=skipped)
+    report = Report(plan.seed, plan.events, plan.faults, plan.command, skipped)
     tell("starting servers")
     with Theatre(folder, draw, PoolSettings(stream_length=plan.stream_length)) as stage:
         stage.patience = plan.patience
+        stage.program = program or stage.program
         try:
             Run(plan, stage, report, tell).play(faults)
         except (AssertionError, RuntimeError) as failure:
