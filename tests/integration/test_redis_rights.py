@@ -1,9 +1,11 @@
 """Who may do what in Redis: the users of deploy/redis/users.acl on real servers, command by command."""
 
 import json
+import re
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +15,7 @@ import pytest
 import redis
 
 from integration.arena import counted, dead_letters, finished, make_pool
-from integration.guarded_redis import FILLER, USERS_FILE, GuardedRedis, guarded_redis
+from integration.guarded_redis import FILLER, USERS_FILE, GuardedRedis, guarded_redis, named
 from petard_producer import Follower, Producer
 from petard_schema import Keys
 from petard_worker.embedded.binaries import OLDEST_REDIS, myself, redis_programs, version_of
@@ -34,6 +36,7 @@ PROGRAMS = {
 }
 """Every server on this machine that knows functions, one a version."""
 
+KEY_PATTERN = re.compile(r"(?:%([RW]+))?~(\S+)")
 HARMLESS = {("worker", "config|get")}
 """Refused on purpose: a worker asks how Redis is set, and goes on without an answer."""
 
@@ -110,6 +113,26 @@ def test_a_role_reads_and_writes_exactly_its_keys(shared_server: GuardedRedis, r
 
     assert wrong == []
     assert takers or not (expected["reads"] or expected["writes"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_key_patterns_of_a_role_reach_no_further_than_its_commands(
+    shared_server: GuardedRedis, role: str
+) -> None:
+    """Else a command that is granted later would find more keys open than anybody has looked at."""
+    user = named(shared_server.admin.execute_command("ACL", "GETUSER", role))
+    patterns = [(rights or "RW", glob) for rights, glob in KEY_PATTERN.findall(user["keys"].decode())]
+
+    reached = {
+        access: [
+            kind
+            for kind, key in EXPECTED["keys"].items()
+            if any(letter in rights and fnmatchcase(key, glob) for rights, glob in patterns)
+        ]
+        for access, letter in (("reads", "R"), ("writes", "W"))
+    }
+
+    assert reached == {access: EXPECTED["roles"][role][access] for access in reached}
 
 
 @pytest.mark.parametrize("role", ROLES)
