@@ -14,15 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 HERE = Path(__file__).parent
 RUNS = 2_000
-FUZZERS = (
-    "fuzz_parse.py",
-    pytest.param(
-        "fuzz_element.py",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("petard_schema.signing") is None, reason="events are not signed here"
-        ),
-    ),
-)
+FUZZERS = ("fuzz_parse.py", "fuzz_element.py")
 
 WITH_A_MISTAKE = """
 import runpy, sys

@@ -797,7 +797,7 @@ def shown_pool(name: str, parameters: Mapping[str, ParameterValue], low: float, 
     """A pool whose range is shown as low to high."""
     all_of_them = pool_rules(name, parameters).parameters()
     shown: dict[str, ParameterValue] = {"display_low": low, "display_high": high}
-    return Pool("arena", name, all_of_them, 1, 0, 1, None, shown, None)
+    return Pool("arena", name, all_of_them, 1, 0, 1, None, shown, None, None, 0)
 
 
 @every_variant

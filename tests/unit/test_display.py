@@ -12,7 +12,8 @@ LIMITS = {"rating_min": 0.0, "rating_max": 3000.0}
 
 def pool(low: float, high: float, parameters: dict[str, float] = LIMITS) -> Pool:
     """A pool with a display range."""
-    return Pool("p", "glicko", parameters, 1, 0, 1, None, {"display_low": low, "display_high": high}, None)
+    shown = {"display_low": low, "display_high": high}
+    return Pool("p", "glicko", parameters, 1, 0, 1, None, shown, None, None, 0)
 
 
 @pytest.mark.parametrize(("shown", "rating"), [(0, 0), (5000, 1500), (10_000, 3000), (6000, 1800)])

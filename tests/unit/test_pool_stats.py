@@ -27,7 +27,7 @@ from petard_worker.ratings.parameters import BadParameterError
 from petard_worker.scale import AS_IT_IS, Scale
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-POOL = Pool("p", "glicko", {}, 1, 0, 1, None, {"provisional_rd": 95.0}, None)
+POOL = Pool("p", "glicko", {}, 1, 0, 1, None, {"provisional_rd": 95.0}, None, None, 0)
 
 Ratings = st.lists(st.floats(-3000, 3000), min_size=1, max_size=60)
 
