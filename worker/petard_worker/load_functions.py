@@ -9,6 +9,7 @@ from petard_worker.board import PLACE_BOARD_FUNCTION
 from petard_worker.change_stream import APPEND_FUNCTION
 from petard_worker.dispatch import LEAD_FUNCTION, RING_FUNCTION
 from petard_worker.intake import PEEK_FUNCTION, TRIM_FUNCTION
+from petard_worker.replay import SEND_FUNCTION
 
 FUNCTIONS = (
     PEEK_FUNCTION,
@@ -19,6 +20,7 @@ FUNCTIONS = (
     RING_FUNCTION,
     APPEND_FUNCTION,
     PLACE_BOARD_FUNCTION,
+    SEND_FUNCTION,
 )
 
 LOADED = "Redis has the functions of this release"

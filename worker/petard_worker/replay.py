@@ -25,6 +25,7 @@ from petard_worker.postgres import replay_runs
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.letter_finds import LetterFilter, group_letters
 from petard_worker.postgres.replay_runs import Done, DoneLetter, NewRun, NextLetter, ReplayRun
+from petard_worker.server_function import ServerFunction
 
 CHUNK = 100
 """Letters in memory at once: their bodies may be large."""
@@ -49,6 +50,7 @@ end
 if pushed > 0 then redis.call('SET', KEYS[2], string.format('%.0f', last), 'EX', ARGV[1]) end
 return pushed
 """
+SEND_FUNCTION = ServerFunction("send_letters", SEND)
 
 
 class NothingToReplayError(Exception):
@@ -174,10 +176,11 @@ def turn_of(letter: NextLetter) -> Done:
 
 def send(redis: Redis, keys: Keys, run: Run, letters: Sequence[NextLetter]) -> None:
     """Push letters that the run has not pushed yet to the lists of their pools, and poke the dispatcher."""
-    script = redis.register_script(SEND)
+    send_letters = SEND_FUNCTION.on(redis)
     for pool, same_pool in groupby(letters, key=lambda letter: letter.pool):
         arguments = [part for letter in same_pool for part in (letter.id, cast("bytes", letter.body))]
-        script(keys=[keys.events(pool), keys.replay(str(run.token))], args=[REMEMBERED_SECONDS, *arguments])
+        lists = [keys.events(pool), keys.replay(str(run.token))]
+        send_letters(keys=lists, args=[REMEMBERED_SECONDS, *arguments])
         redis.publish(keys.pushed(), pool)
 
 
