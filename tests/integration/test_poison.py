@@ -172,6 +172,30 @@ def test_an_event_that_makes_our_own_code_fail_costs_itself_alone(
     assert_only_these_were_buried(owner, events, 0, 13, 39)
 
 
+def test_an_event_that_makes_our_parser_fail_costs_itself_alone_and_says_where(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from petard_schema import parse  # noqa: PLC0415
+
+    real = parse.decode
+
+    def fails_on_poison(raw: bytes) -> object:
+        if b"poison" in raw:
+            raise ZeroDivisionError("a bug")
+        return real(raw)
+
+    monkeypatch.setattr(parse, "decode", fails_on_poison)
+    events = events_with_poison(40, 0, 13, 39)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, 0, 13, 39)
+    rows = owner.execute("SELECT DISTINCT traceback_hash, traceback FROM petard.dead_letter").fetchall()
+    assert len(rows) == 1, "one bug is one group"
+    assert "ZeroDivisionError: a bug" in rows[0][1]
+
+
 def test_an_innocent_event_is_not_buried_in_the_place_of_one_another_drain_took(
     connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
 ) -> None:

@@ -98,6 +98,15 @@ def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
         return Arrival(raw, check_speaker(parse_event(signed.body), signed.source, known), signed)
     except EventRefused as refused:
         return Arrival(raw, without_traceback(refused))
+    except Exception as error:  # noqa: BLE001 - a bug in the parser must cost one event only
+        failed = refusal_by(error)
+        failed.__cause__ = error
+        return Arrival(raw, failed)
+
+
+def refusal_by(error: Exception) -> EventRefused:
+    """Return the reason for an event that our own code could not take."""
+    return EventRefused(DeadReason.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
 
 def without_traceback(refused: EventRefused) -> EventRefused:
@@ -191,10 +200,10 @@ class Batch:
             try:
                 self.take(arrival)
             except EventRefused as refused:
-                self.refuse(Refusal(arrival.raw, without_traceback(refused)))
+                ours = refused.__cause__ if isinstance(refused.__cause__, Exception) else None
+                self.refuse(Refusal(arrival.raw, without_traceback(refused), ours))
             except Exception as error:  # noqa: BLE001 - whatever our code does wrong must cost one event only
-                detail = f"{type(error).__name__}: {error}"
-                self.refuse(Refusal(arrival.raw, EventRefused(DeadReason.INTERNAL_ERROR, detail), ours=error))
+                self.refuse(Refusal(arrival.raw, refusal_by(error), ours=error))
 
     def refuse(self, refusal: Refusal) -> None:
         """Make a dead letter of the arrival."""

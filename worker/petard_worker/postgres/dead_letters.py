@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from petard_schema import EventRefused, read_identity
+from petard_schema.parse import Identity
 from petard_worker.failures import CODE_VERSION, failure_of
 from petard_worker.postgres.columns import Kinds, byteas, columns, int4s, texts
 from petard_worker.postgres.connect import Connection
@@ -49,7 +50,7 @@ LETTER: Kinds = {
 def dead_letter(raw: bytes, refused: EventRefused, ours: Exception | None = None) -> DeadLetter:
     """Return the dead letter of an event that was refused; `ours` is our own exception if that is why."""
     failure = None if ours is None else failure_of(ours)
-    identity = read_identity(raw)
+    identity = identity_of(raw)
     cut = f"; kept are the first {MAX_BODY} bytes" if len(raw) > MAX_BODY else ""
     return DeadLetter(
         hashlib.sha256(raw).digest(),
@@ -62,6 +63,14 @@ def dead_letter(raw: bytes, refused: EventRefused, ours: Exception | None = None
         None if failure is None else failure.hash,
         None if failure is None else storable(failure.traceback, MAX_TRACEBACK),
     )
+
+
+def identity_of(raw: bytes) -> Identity:
+    """Return what can be read of an event's identity: nothing where the parser fails by a bug of ours."""
+    try:
+        return read_identity(raw)
+    except Exception:  # noqa: BLE001 - the letter must be kept all the same
+        return Identity(None, None, None)
 
 
 def storable(text: str, most: int = MAX_TEXT) -> str:
