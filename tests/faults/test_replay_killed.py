@@ -120,6 +120,8 @@ def replay_killed_again_and_again(fleet: Fleet, owner: psycopg.Connection) -> li
             wait_until(lambda: no_command(owner), "the dead process's session to end")
             (now,) = owner.execute("SELECT clock_timestamp()").fetchone() or (None,)
             kills.append(now)
+            if finished_run(owner):  # killed on its way out
+                return kills
             arguments = ["--resume"]
             continue
         said = process.communicate()[1]
@@ -130,6 +132,10 @@ def replay_killed_again_and_again(fleet: Fleet, owner: psycopg.Connection) -> li
 def wait_until_it_works(owner: psycopg.Connection, process: subprocess.Popen[bytes]) -> None:
     before = sent(owner)
     wait_until(lambda: sent(owner) > before or process.poll() is not None, "the replay to begin", 60)
+
+
+def finished_run(owner: psycopg.Connection) -> bool:
+    return owner.execute("SELECT FROM petard.replay_run WHERE finished IS NULL").fetchone() is None
 
 
 def no_command(owner: psycopg.Connection) -> bool:
