@@ -27,14 +27,14 @@ from faults.seasons import rated, raws
 from petard_producer import EpochChanged, Follower, GapFound, Position
 from petard_schema import DeadReason, parse_event
 from petard_schema.times import format_time
-from petard_worker.recent import redis_now
+from petard_worker.recent import find_window, read_copies, redis_now
 from petard_worker.simulate import Expected, Season, simulate_with_labels
 
 PROMOTIONS = int(os.environ.get("PETARD_PROMOTIONS", "2"))
-EVENTS = int(os.environ.get("PETARD_PROMOTION_EVENTS", "1500"))
+EVENTS = int(os.environ.get("PETARD_PROMOTION_EVENTS", "1000"))
 """Acknowledged before each promotion."""
-PER_SECOND = max(500, EVENTS / 10)
-LEAST_LOST = 200
+PER_SECOND = max(250, EVENTS / 10)
+LEAST_LOST = 100
 LETTERS_EVERY = 100
 SECONDS = 300 + PROMOTIONS * (60 + EVENTS / 200)
 PATIENCE = 120 + EVENTS / 200
@@ -121,15 +121,17 @@ class Leaderboard:
 
 
 @contextmanager
-def traffic(fleet: Fleet, events: Pushed, per_second: float = PER_SECOND) -> Iterator[Producer]:
-    with Producer(fleet.redis.url, fleet.keys, events, per_second=per_second) as producer:
+def traffic(fleet: Fleet) -> Iterator[Producer]:
+    """Push all the time; more than a test needs, however slow the machine is."""
+    events = honest_season(30_000 + 3 * PROMOTIONS * EVENTS)
+    with Producer(fleet.redis.url, fleet.keys, events, per_second=PER_SECOND) as producer:
         yield producer
 
 
 def stopped(producer: Producer) -> Pushed:
     """End the traffic and return what was acknowledged."""
-    producer.stop()
     assert not producer.finished, "the traffic had ended before"
+    producer.stop()
     return producer.pushed
 
 
@@ -248,7 +250,7 @@ def test_what_an_asynchronous_standby_lacks_comes_back_and_counts_once(
 ) -> None:
     lost = offered = 0
 
-    with traffic(cluster, honest_season(5 * PROMOTIONS * EVENTS)) as producer, Leaderboard(cluster) as board:
+    with traffic(cluster) as producer, Leaderboard(cluster) as board:
         for _ in range(PROMOTIONS):
             due = producer.count + EVENTS
             wait_until(lambda due=due: producer.count >= due, "traffic", PATIENCE)
@@ -275,26 +277,38 @@ def test_what_an_asynchronous_standby_lacks_comes_back_and_counts_once(
     print(PROMOTIONS, "promotions,", rated(events), "counted,", lost, "lost and back,", offered, "offered")  # noqa: T201
 
 
-@pytest.mark.timeout(SECONDS)
-def test_a_reingest_that_was_killed_is_done_again(cluster: Fleet, postgres: PostgresPair) -> None:
-    since = redis_time(cluster)
+def copied_events(client: "redis.Redis", fleet: Fleet) -> set[bytes]:
+    window = find_window(client, fleet.keys, POOL)
+    assert window is not None
+    return {raw for copy in read_copies(client, fleet.keys, POOL, window) for raw in copy.events}
 
-    with traffic(cluster, honest_season(10 * EVENTS)) as producer:
+
+@pytest.mark.timeout(SECONDS)
+def test_a_reingest_that_was_killed_is_done_again(
+    cluster: Fleet, postgres: PostgresPair, redis_pair: RedisPair
+) -> None:
+    with traffic(cluster) as producer:
         wait_until(lambda: cluster.published() > EVENTS, "traffic", PATIENCE)
+        since = redis_time(cluster)
+        postgres.wait_until_replicated()
         assert lose_commits(cluster, postgres, producer)
-        with cluster.client as client:
-            before = client.info("commandstats")["cmdstat_rpush"]["calls"]
-            again = start(cluster, "reingest", POOL, "--since", since, "--yes")
-            wait_until(
-                lambda: (
-                    client.info("commandstats")["cmdstat_rpush"]["calls"] > before + 3
-                    or again.poll() is not None
-                ),
-                "the reingest to be at work",
-                PATIENCE,
-            )
-        again.kill()
-        again.wait()
+        arguments = ("reingest", POOL, "--since", since, "--yes")
+        with redis_pair.asked(redis_pair.primary) as client, cluster.pool_locked():
+            copied = copied_events(client, cluster)
+            before = len(copied.intersection(client.lrange(cluster.keys.events(POOL), 0, -1)))
+            redis_pair.proxy.delay(0.1)  # so that there is a middle to be killed in
+            with start(cluster, *arguments) as again:
+                wait_until(
+                    lambda: (
+                        len(copied.intersection(client.lrange(cluster.keys.events(POOL), 0, -1)))
+                        > before + 50
+                    ),
+                    "the first chunk",
+                    PATIENCE,
+                )
+                assert again.poll() is None
+                again.kill()
+        redis_pair.proxy.go_on()
         for _ in range(2):
             reingest(cluster, since)
         events = stopped(producer)
@@ -308,7 +322,7 @@ def test_a_reingest_that_was_killed_is_done_again(cluster: Fleet, postgres: Post
 def test_a_synchronous_standby_lacks_nothing(cluster: Fleet, postgres: PostgresPair) -> None:
     postgres.replicate_synchronously(wanted=True)
 
-    with traffic(cluster, honest_season(10 * EVENTS)) as producer, Leaderboard(cluster) as board:
+    with traffic(cluster) as producer, Leaderboard(cluster) as board:
         wait_until(lambda: cluster.published() > EVENTS / 2, "traffic", PATIENCE)
         postgres.fail_over()
         due = cluster.published() + EVENTS / 2
@@ -363,7 +377,7 @@ def test_a_redis_replica_that_lacks_writes_is_refilled_and_producers_that_send_a
 
 @pytest.mark.timeout(SECONDS)
 def test_a_standby_that_only_reads_is_waited_out(cluster: Fleet, postgres: PostgresPair) -> None:
-    with traffic(cluster, honest_season(10 * EVENTS)) as producer, Leaderboard(cluster) as board:
+    with traffic(cluster) as producer, Leaderboard(cluster) as board:
         for _ in range(2):
             before = cluster.published()
             wait_until(lambda before=before: cluster.published() > before, "traffic", PATIENCE)
