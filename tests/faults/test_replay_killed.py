@@ -22,6 +22,7 @@ from integration.arena import finished
 from petard_worker.apply import apply_batch
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.pace import MOST_CAUGHT_UP_SECONDS
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import connect_worker
 from petard_worker.ratings.pool_rules import pool_rules
@@ -147,8 +148,8 @@ def no_command(owner: psycopg.Connection) -> bool:
 def measured_rate(owner: psycopg.Connection, kills: list[datetime]) -> float:
     """Return how many letters a second had their turn, from the first to the last turn of each process.
 
-    The turns of a chunk have one time, so the first chunk only starts the clock; and not the very first one of
-    a process, which is late by what it takes to begin, and caught up with.
+    The turns of a chunk have one time, so the first chunk only starts the clock; and not the very first one
+    of a process, which is late by what it takes to begin, and caught up with.
     """
     rows = owner.execute("SELECT at, count(*) FROM petard.replay_letter GROUP BY 1 ORDER BY 1").fetchall()
     edges = [*kills, datetime.max.replace(tzinfo=rows[0][0].tzinfo)]
@@ -189,7 +190,10 @@ def test_replay_killed_again_and_again_loses_nothing_and_touches_each_letter_onc
         check_letters(owner)
         check_ledger(owner, played.pushed)
     assert len(kills) >= 2
-    assert rate == pytest.approx(RATE, rel=0.05)
+    # What a process of a busy machine missed in its last second it catches up with, and here none lives for
+    # long. That the rate is exact where nothing delays it is shown with a clock of the test's own.
+    caught_up = RATE * MOST_CAUGHT_UP_SECONDS * (len(kills) + 1)
+    assert 0.95 * RATE <= rate <= 1.05 * RATE + caught_up * RATE / LETTERS
 
 
 def check_letters(owner: psycopg.Connection) -> None:
