@@ -172,6 +172,30 @@ def test_an_event_that_makes_our_own_code_fail_costs_itself_alone(
     assert_only_these_were_buried(owner, events, 0, 13, 39)
 
 
+def test_an_event_that_makes_our_code_fail_outside_the_fold_costs_itself_alone_and_says_where(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from petard_worker.postgres import players  # noqa: PLC0415
+
+    real = players.append_changes
+
+    def fails_on_poison(connection, pool, changes):  # type: ignore[no-untyped-def]
+        if any(change.player.startswith("poison") for _, change in changes):
+            raise OverflowError("a bug")
+        real(connection, pool, changes)
+
+    monkeypatch.setattr(players, "append_changes", fails_on_poison)
+    events = events_with_poison(40, 0, 13, 39)
+    push(client, keys, events)
+
+    run_drain(workshop)
+
+    assert_only_these_were_buried(owner, events, 0, 13, 39)
+    rows = owner.execute("SELECT detail, traceback FROM petard.dead_letter").fetchall()
+    assert {detail for detail, _ in rows} == {"OverflowError: a bug"}
+    assert all("append_entries" in traceback for _, traceback in rows)
+
+
 def test_an_event_that_makes_our_parser_fail_costs_itself_alone_and_says_where(
     workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

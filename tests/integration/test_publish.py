@@ -452,6 +452,22 @@ def test_the_same_event_with_other_numbers_starts_a_new_epoch(
     assert stream_ids(client, keys)[10:] == [f"2-{seq}" for seq in range(1, 11)]
 
 
+@pytest.mark.usefixtures("pool")
+def test_the_same_events_in_another_order_start_a_new_epoch_whatever_the_last_one_says(
+    connection: Connection, client: Redis, keys: Keys, owner: psycopg.Connection
+) -> None:
+    """Games of strangers: the last entry is the same in every bit, those before it are not."""
+    first, second, last = (finished(8, "ann", "ben"), finished(9, "cid", "dan"), finished(10, "eve", "fay"))
+    apply_all(connection, client, keys, [*games(7), first, second, last])
+    publish_all(Publisher(connection, client, keys))
+    lose_commits_after(owner, 7)
+    apply_all(connection, client, keys, [second, first, last])
+
+    publish_all(Publisher(connection, client, keys))
+
+    assert stream_ids(client, keys)[10:] == [f"2-{seq}" for seq in range(1, 11)]
+
+
 def even_matches(count: int) -> list[bytes]:
     """Return games of alice, who wins one and loses one until she is well known."""
     rivals = [("alice", f"rival-{number % 10}") for number in range(count)]

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import psycopg
+import redis
 import structlog
 
 from petard_schema import DeadReason, EventRefused
@@ -36,6 +37,7 @@ from petard_worker.pool_settings import signed_only
 from petard_worker.postgres import dead_letters, ledger, open_periods, players, pools
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.pools import LockedPool, Pool
+from petard_worker.ratings.parameters import BadParameterError
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
 log = structlog.get_logger()
@@ -82,6 +84,17 @@ REFUSED_BY_POSTGRES = (
 )
 
 
+# What no event has to answer for.
+OF_NO_EVENT = (redis.RedisError, PoolStoppedError, BreakerTrippedError, BadParameterError)
+
+
+def is_of_one_event(error: Exception) -> bool:
+    """Return whether an event of the batch brought this about: Postgres refuses it, or our own code fails."""
+    if isinstance(error, psycopg.Error):
+        return isinstance(error, REFUSED_BY_POSTGRES)
+    return not isinstance(error, OF_NO_EVENT)
+
+
 def apply_batch(
     connection: Connection, intake: Intake, breaker: Breaker, limit: int, known: KnownRecords | None = None
 ) -> Applied:
@@ -90,8 +103,9 @@ def apply_batch(
     Raises PoolStoppedError when the pool is stopped, or has to be by the breaker; BadParameterError when this
     version of the code does not know the pool's system or one of its parameters; one of REFUSED_BY_POSTGRES
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
-    reached, is busy or refuses the statement. Whatever is raised, nothing was applied and nothing left the
-    list. With `known`, players of the batch before are not asked for again.
+    reached, is busy or refuses the statement; any other exception where our own code fails. Whatever is
+    raised, nothing was applied and nothing left the list. With `known`, players of the batch before are not
+    asked for again.
     """
     if not intake.has_work(limit):
         return NOTHING
@@ -111,10 +125,10 @@ def apply_batch(
 
 
 def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker) -> Applied:
-    """Apply the event at the head, or make a dead letter of it when Postgres refuses to store it.
+    """Apply the event at the head, or make a dead letter of it when Postgres refuses it or our code fails.
 
-    Both under one lock: the event that is buried is the one that was refused. Raises as apply_batch does; a
-    refusal only when not even the dead letter can be stored.
+    Both under one lock: the event that is buried is the one that failed. Raises as apply_batch does; what is
+    of one event only when not even the dead letter can be stored.
     """
     with stop_when_tripped(connection, intake.pool), connection.transaction():
         locked = pools.lock_pool(connection, intake.pool)
@@ -123,10 +137,13 @@ def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker)
             with connection.transaction():
                 arrivals = [intake.judge(raw) for raw in head]
                 taken = take(connection, intake.pool, locked, arrivals, breaker, KnownRecords())
-        except REFUSED_BY_POSTGRES as error:
+        except Exception as error:
+            if not is_of_one_event(error):
+                raise
             breaker.check(intake.pool, [True])
             taken = Taken(bury_all(connection, intake.pool, head, refusal_of(error), error), [True])
-            log.warning("event_refused_by_postgres", pool=intake.pool, error=str(error).strip())
+            what = "event_refused_by_postgres" if isinstance(error, psycopg.Error) else "event_failed"
+            log.warning(what, pool=intake.pool, error=str(error).strip())
     breaker.record(intake.pool, taken.outcomes)
     trim(intake, head)
     return taken.applied
@@ -279,7 +296,8 @@ def bury_all(
     return Applied(len(events), dead=len(letters))
 
 
-def refusal_of(error: psycopg.Error) -> EventRefused:
-    """Return the reason for an event that Postgres refused to store."""
-    detail = f"{type(error).__name__}: {error.diag.message_primary}"
+def refusal_of(error: Exception) -> EventRefused:
+    """Return the reason for an event that Postgres refused to store, or at which our code failed."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else error
+    detail = f"{type(error).__name__}: {said}"
     return EventRefused(DeadReason.INTERNAL_ERROR, detail)

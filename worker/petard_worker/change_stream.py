@@ -116,16 +116,14 @@ class ChangeStream:
         """Return the last id the pool's stream has ever had, 0-0 if there is no stream."""
         return last_stream_id(self.redis, self.keys, pool)
 
-    def newest(self, pool: str) -> StreamEntry | None:
-        """Return the newest entry that is in the stream."""
+    def newest(self, pool: str, count: int) -> list[StreamEntry]:
+        """Return the newest entries that are in the stream, at most so many, the oldest of them first."""
         found = cast(
             "list[tuple[bytes, dict[bytes, bytes]]]",
-            self.redis.xrevrange(self.keys.changes(pool), count=1),
+            self.redis.xrevrange(self.keys.changes(pool), count=count),
         )
-        if not found:
-            return None
-        stream_id, fields = found[0]
-        return StreamEntry(StreamId.parse(stream_id), fields.get(b"event", b""))
+        entries = [StreamEntry(StreamId.parse(one), fields.get(b"event", b"")) for one, fields in found]
+        return entries[::-1]
 
 
 def last_stream_id(redis_client: Redis, keys: Keys, pool: str) -> StreamId:

@@ -19,11 +19,11 @@ import structlog
 
 from petard_schema import Keys, event_json, parse_event
 from petard_worker.apply import (
-    REFUSED_BY_POSTGRES,
     Applied,
     PoolStoppedError,
     apply_batch,
     apply_or_bury_head,
+    is_of_one_event,
 )
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
@@ -181,15 +181,19 @@ class Drain:
                 applied = apply_or_bury_head(connection, self.intake, self.workshop.breaker)
             else:
                 applied = apply_batch(connection, self.intake, self.workshop.breaker, limit, self.known)
-        except psycopg.Error as error:
+        except (SchemaMismatchError, RoleMissingError):
+            raise
+        except Exception as error:
             self.known.forget()
-            if isinstance(error, REFUSED_BY_POSTGRES) and self.suspect != 1:
+            if is_of_one_event(error) and self.suspect != 1:
                 # Halve the batch around the event, until it stands alone at the head.
                 self.suspect = min(limit, self.intake.waiting())
+            elif not isinstance(error, psycopg.Error):
+                raise
             elif isinstance(error, psycopg.errors.LockNotAvailable):
                 self.end_frozen_holders()
                 self.wait("pool_busy", error)
-            elif isinstance(error, OUTAGES) and not isinstance(error, REFUSED_BY_POSTGRES):
+            elif isinstance(error, OUTAGES) and not is_of_one_event(error):
                 # A session may keep what has been mended since: read-only, say.
                 self.workshop.session.close()
                 self.wait("postgres_unavailable", error)

@@ -26,6 +26,8 @@ from petard_worker.rating_changed import render, told
 log = structlog.get_logger()
 
 CHUNK = 500
+COMPARED = 500
+"""Entries at the end of a stream that are compared with the ledger before it is gone on with."""
 CHECK_SECONDS = 1.0
 
 
@@ -132,17 +134,19 @@ class Publisher:
         return Cursor(epoch, last, seq, self.board.rebuild(pool, last))
 
     def is_as_told(self, pool: str, last: StreamId) -> bool:
-        """Return whether the stream's last entry says what the ledger says in its place now.
+        """Return whether the stream's last entries say what the ledger says in their places now.
 
-        The same event is not enough: after lost commits it may have come again with other numbers.
+        The same events are not enough: after lost commits they may have come again with other numbers. Nor is
+        the last entry alone: before it they may have come in another order.
         """
-        newest = self.stream.newest(pool)
-        if newest is None or newest.id != last:
+        found = [entry for entry in self.stream.newest(pool, COMPARED) if entry.id.epoch == last.epoch]
+        if not found or found[-1].id != last:
             return True  # trimmed away: nothing to compare
-        entries = outbox.read_entries(self.connection, pool, last.seq - 1, 1)
-        changes = outbox.read_changes(self.connection, pool, last.seq - 1, last.seq)
+        first = found[0].id.seq
+        entries = outbox.read_entries(self.connection, pool, first - 1, last.seq - first + 1)
+        changes = outbox.read_changes(self.connection, pool, first - 1, last.seq)
         due = [told(event) for event in render(pool, last.epoch, entries, changes)]
-        return due == [told(newest.event)]
+        return due == [told(entry.event) for entry in found]
 
 
 def refill_from(pool: PublishedPool) -> int:
