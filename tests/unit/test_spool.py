@@ -61,6 +61,27 @@ def test_events_come_out_in_the_order_of_their_pool_and_the_oldest_pool_first(sp
     assert list(found.items()) == [("z", [b"z1"]), ("a", [b"a1", b"a2", b"a3"]), ("m", [b"m1"])]
 
 
+def test_what_is_added_is_synced_to_the_disk_by_its_commit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    class Recorded(sqlite3.Connection):
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+            said.append(sql)
+            return super().execute(sql, *arguments)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(REAL_CONNECT, factory=Recorded))
+    spool = Spool(path, prefix="petard", limit=LIMIT)
+    said.clear()
+
+    add(spool, {"a": [b"a1"]})
+
+    spool.close()
+    assert said[:2] == ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"]
+    assert said[-1] == "COMMIT"
+
+
 def test_only_so_many_are_read(spool: Spool) -> None:
     add(spool, {"a": [b"a1", b"a2", b"a3"], "b": [b"b1", b"b2"]})
 
