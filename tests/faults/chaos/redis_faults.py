@@ -2,6 +2,8 @@
 
 import shutil
 
+import redis
+
 from faults.chaos.stage import Stage
 
 AOF = "appendonlydir"
@@ -50,9 +52,18 @@ def fail_redis_over(stage: Stage) -> None:
 def fill_redis(stage: Stage) -> None:
     """`OOM command not allowed`: Redis takes nothing more for a while, and gives out what it has."""
     with stage.fleet.client as client:
-        used = client.info("memory")["used_memory"]
-        client.config_set("maxmemory", used // 2)
+        # Not half of what it uses: what a replica needs does not count, and may be most of it.
+        client.config_set("maxmemory", 1)
         try:
+            assert is_full(client)
             stage.let_pass(stage.draw.uniform(0.5, 2.0))
         finally:
             client.config_set("maxmemory", 0)
+
+
+def is_full(client: "redis.Redis") -> bool:
+    try:
+        client.set("faults:probe", "")
+    except redis.OutOfMemoryError:
+        return True
+    return False
