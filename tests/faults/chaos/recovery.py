@@ -3,6 +3,7 @@
 import threading
 import time
 from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, Self
 
@@ -70,7 +71,7 @@ class Progress:
         while not self._stop.is_set():
             with suppress(psycopg.Error, redis.RedisError):
                 look()
-            self._stop.wait(0.02)
+            self._stop.wait(LOOK_SECONDS)
 
     def _watch_ledger(self) -> None:
         with psycopg.connect(
