@@ -67,7 +67,7 @@ class Progress:
     def after(self, moment: float) -> Recovery:
         return Recovery(self.ledger.next_after(moment), self.stream.next_after(moment))
 
-    def _watch(self, look) -> None:
+    def _watch(self, look: Callable[[], None]) -> None:
         while not self._stop.is_set():
             with suppress(psycopg.Error, redis.RedisError):
                 look()
