@@ -25,3 +25,7 @@ GRANT petard_reader TO petard_view;
 CREATE DATABASE petard OWNER petard_migrate ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0;
 REVOKE CONNECT, TEMPORARY ON DATABASE petard FROM PUBLIC;
 GRANT CONNECT ON DATABASE petard TO petard_service, petard_view;
+
+-- Before Postgres 15 everybody may make tables in this schema.
+\connect petard
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;

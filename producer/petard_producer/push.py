@@ -26,8 +26,7 @@ from petard_schema import (
     Keys,
     Side,
     UnrankedSide,
-    event_json,
-    parse_event,
+    parse_element,
 )
 from petard_schema.parse import bad_field
 from petard_schema.signing import is_signed, sign_with
@@ -250,7 +249,7 @@ class Producer:
 
         An event that somebody has signed already is pushed as it is, too.
         """
-        event = parse_event(event_json(text))
+        event = parse_element(text)
         self._push({event.data.pool: [self._element(text, event)]})
         return event
 
@@ -319,7 +318,7 @@ def chunks_by_pool(
         by_pool: dict[str, list[bytes]] = {}
         for text in chunk:
             try:
-                event = parse_event(event_json(text))
+                event = parse_element(text)
             except EventRefused:
                 if by_pool:
                     yield by_pool

@@ -64,6 +64,7 @@ class Spool:
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._closed = False
+        self._replaced = False
         self._write_lock = FileLock(path, "writing")
         try:
             make_file(path)
@@ -189,14 +190,15 @@ class Spool:
     def _connected(self) -> sqlite3.Connection:
         if self._closed:
             raise SpoolUnusable(self.path, "was closed by this process")
-        if self._connection is not None and identity(self.path) == self._file:
-            return self._connection
-        was_open = self._connection is not None
-        self._disconnect()
-        if was_open:
+        if self._replaced or self._file not in {None, identity(self.path)}:
+            # For good: places in this file mean other events in a new one.
+            self._replaced = True
+            self._disconnect()
             raise SpoolUnusable(
                 self.path, "was removed or replaced while in use: start again with the file that shall count"
             )
+        if self._connection is not None:
+            return self._connection
         self._file = identity(self.path)
         self._connection = connect(self.path, WAIT_S)
         return self._connection

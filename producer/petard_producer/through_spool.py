@@ -66,8 +66,8 @@ class ThroughSpool:
         """Wait until Redis has all that is kept by now, and say whether it has."""
         self._start()
         deadline = time.monotonic() + timeout
-        last = self._patiently(self._spool.last_place)
-        while self._patiently(lambda: self._spool.is_waiting(last)):
+        last = self._patiently(self._spool.last_place, timeout)
+        while self._patiently(lambda: self._spool.is_waiting(last), deadline - time.monotonic()):
             if time.monotonic() >= deadline:
                 return False
             self._idle.wait(LOOK_S)
@@ -75,15 +75,15 @@ class ThroughSpool:
 
     def spooled(self) -> Spooled:
         """Return what is kept and why it is not sent."""
-        held = self._patiently(self._spool.held)
+        held = self._patiently(self._spool.held, self._block_at_most)
         age = None if held.oldest_at is None else max(0.0, time.time() - held.oldest_at)
         refused = self._sender.refused
         last_error = self._sender.last_error or next(iter(refused.values()), None)
         return Spooled(held.events, held.bytes, age, last_error, refused)
 
-    def _patiently(self, look: Callable[[], Seen]) -> Seen:
-        """Look into the file, which may be in use for as long as a push may take."""
-        deadline = time.monotonic() + self._block_at_most
+    def _patiently(self, look: Callable[[], Seen], within: float) -> Seen:
+        """Look into the file, which may be in use for as long as a push may take; not longer than told."""
+        deadline = time.monotonic() + min(self._block_at_most, within)
         while True:
             try:
                 return look()
@@ -140,9 +140,9 @@ class ThroughSpool:
 
     def after_fork_in_child(self) -> None:
         """Begin again without threads: what the parent was asked to keep is the parent's business."""
+        self._begin()  # first: whatever fails below, no lock of a thread that is not here is left
         self._spool.after_fork_in_child()
         self._send_lock.reopen()
-        self._begin()
 
 
 _forking = threading.Lock()
@@ -167,7 +167,8 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     try:
         for one in _at_fork:
-            one.after_fork_in_child()
+            with suppress(OSError, SpoolError):  # its file is gone, say: it will say so when it is used
+                one.after_fork_in_child()
     finally:
         _at_fork.clear()
         _forking.release()

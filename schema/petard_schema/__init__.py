@@ -11,7 +11,7 @@ from petard_schema.game_events import (
     UnrankedSide,
 )
 from petard_schema.keys import Keys
-from petard_schema.parse import Identity, parse_event, read_counted, read_identity
+from petard_schema.parse import Identity, parse_element, parse_event, read_counted, read_identity
 from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
@@ -42,6 +42,7 @@ __all__ = [
     "Standing",
     "UnrankedSide",
     "event_json",
+    "parse_element",
     "parse_event",
     "read_counted",
     "read_identity",

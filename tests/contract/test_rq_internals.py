@@ -135,6 +135,7 @@ OVERRIDES: dict[type, tuple[type, dict[str, list[str] | type]]] = {
                 "dequeue_strategy",
             ],
             "request_stop": ["self", "signum", "frame"],
+            "death_penalty_class": type,
             "dequeue_timeout": property,
             "connection_timeout": property,
             "subscribe": ["self"],

@@ -6,7 +6,7 @@ psycopg quotes.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -33,10 +33,9 @@ def statements(tree: ast.AST) -> Iterator[ast.expr]:
             yield node.args[0]
 
 
-def literals(tree: ast.AST) -> set[str]:
-    """Return the names that are only ever given plain texts."""
-    plain: set[str] = set()
-    other: set[str] = set()
+def literals(tree: ast.AST, shared: Set[str] = frozenset()) -> set[str]:
+    """Return the names that are only ever given plain texts, or sums of those."""
+    given: dict[str, list[ast.expr | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
@@ -46,16 +45,24 @@ def literals(tree: ast.AST) -> set[str]:
             targets, value = [node.target], None
         else:
             continue
-        names = {target.id for target in targets if isinstance(target, ast.Name)}
-        (plain if is_text(value) else other).update(names)
-    return plain - other
+        for target in targets:
+            if isinstance(target, ast.Name):
+                given.setdefault(target.id, []).append(value)
+    known: set[str] = set()
+    while more := {
+        name
+        for name, values in given.items()
+        if name not in known and all(value and is_safe(value, known | shared) for value in values)
+    }:
+        known |= more
+    return known
 
 
 def is_text(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def is_safe(node: ast.expr, known: set[str]) -> bool:
+def is_safe(node: ast.expr, known: Set[str]) -> bool:
     match node:
         case ast.Name(id=name):
             return name in known
@@ -69,10 +76,10 @@ def is_safe(node: ast.expr, known: set[str]) -> bool:
     return is_text(node)
 
 
-def composed(source: str, shared: set[str] = frozenset()) -> list[str]:  # type: ignore[assignment]
+def composed(source: str, shared: Set[str] = frozenset()) -> list[str]:
     """Return what is handed to Postgres and is put together; `shared` names are literals elsewhere."""
     tree = ast.parse(source)
-    known = literals(tree) | shared
+    known = literals(tree, shared) | shared
     return [ast.unparse(statement) for statement in statements(tree) if not is_safe(statement, known)]
 
 

@@ -17,7 +17,7 @@ MINUTES = 5 + FAULTS / 4 + EVENTS / 50_000
 
 
 @pytest.mark.timeout(120 + MINUTES * 60 * 2)
-def test_intake_chaos_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+def test_chaos_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     report = run(Plan(SEED, EVENTS, FAULTS, MINUTES), tmp_path, print)
 
     print(report.facts(), *report.kinds(), sep="\n")  # noqa: T201 - shown when the test failed

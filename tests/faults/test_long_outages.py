@@ -15,7 +15,7 @@ AGREED = 0.8
 """A producer on a busy machine reaches this much of its rate at least."""
 WARM_UP_EVENTS = 2_000
 MOST_GROWTH_KB = 20_000
-CATCH_UP_PER_SECOND = 2_000
+CATCH_UP_PER_SECOND = 1_000
 
 
 def memory_kb(role: Role) -> int:

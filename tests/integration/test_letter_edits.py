@@ -22,10 +22,12 @@ from petard_worker.dead_letters.edit import (
     with_settings,
 )
 from petard_worker.dead_letters.purge import opened_export, purge
+from petard_worker.postgres import audit as stored
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.letter_changes import ClosedFilter, purge_letters
 from petard_worker.postgres.letter_finds import KeptLetter, LetterText, find_ids, read_letters, read_texts
 from petard_worker.postgres.letter_history import read_replays, read_since
+from petard_worker.verify.dead_letters import wrong_in
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SOON = ClosedFilter(datetime.now(UTC) + timedelta(days=1))
@@ -68,6 +70,17 @@ def test_edited_letter_that_fails_again_is_the_same_letter(
         apply_all(connection, client, keys)
 
     assert states(owner) == [("open", 3)]
+
+
+def test_edited_letter_is_no_difference_to_an_audit(connection: Connection) -> None:
+    no_id = with_settings(finished(1), [Setting("id", 5)])
+    bury_all(connection, [no_id])
+    edit(connection, with_settings(no_id, [Setting("id", "e-1")]))
+
+    with stored.one_snapshot(connection):
+        (row,) = stored.read_letters(connection, "p")
+
+    assert (row.event_id, list(wrong_in(row))) == ("e-1", [])
 
 
 def test_edit_says_what_is_still_wrong(connection: Connection) -> None:

@@ -196,6 +196,24 @@ def test_an_event_that_makes_our_code_fail_outside_the_fold_costs_itself_alone_a
     assert all("append_entries" in traceback for _, traceback in rows)
 
 
+def test_what_no_event_has_to_answer_for_buries_none(
+    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from petard_worker import batch  # noqa: PLC0415
+
+    def has_no_memory(*_arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(batch, "fold_event", has_no_memory)
+    push(client, keys, events_with_poison(3))
+
+    with pytest.raises(MemoryError):
+        run_drain(workshop)
+
+    assert dead_letters(owner) == []
+    assert client.llen(keys.events("p")) == 3
+
+
 def test_an_event_that_makes_our_parser_fail_costs_itself_alone_and_says_where(
     workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

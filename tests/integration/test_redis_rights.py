@@ -253,6 +253,7 @@ def test_the_whole_service_runs_with_a_user_for_each_role(
         petard.run("dead", "replay", "--all", "--yes"),
         petard.run("push", stdin=finished(6, pool=POOL).decode()),
         petard.run("event", "e-404", "--json"),
+        petard.run("reingest", POOL, "--since", "1h", "--anyway", "--yes"),
     ]
     wait_until(lambda: len(counted(owner, POOL)) == 7, "what was pushed by ops to be applied")
     for role in (worker, publisher):
@@ -260,6 +261,7 @@ def test_the_whole_service_runs_with_a_user_for_each_role(
         assert role.wait(30) == 0
     ended.append(acting_as("worker").run("worker", "--burst"))
     ended.append(acting_as("publisher").run("publisher", "--once"))
+    ended.append(acting_as("ops").run("verify"))
 
     assert migrated.stderr.endswith(f"{LOADED}\n")
     assert followed == [1, 2, 3, 4, 5, 6]

@@ -31,9 +31,13 @@ def server() -> Iterator[PostgresServer]:
     with embedded_postgres() as server:
         with psycopg.connect(url_of(server, "petard", "postgres"), autocommit=True) as superuser:
             superuser.execute("DROP DATABASE petard")
-            for statement in re.sub(r"(?m)--.*$", "", FILE.read_text(encoding="utf-8")).split(";"):
-                if statement.strip():
-                    superuser.execute(statement)  # type: ignore[call-overload]
+        text = re.sub(r"(?m)--.*$", "", FILE.read_text(encoding="utf-8"))
+        parts = re.split(r"(?m)^\\connect (\w+)$", f"\\connect postgres\n{text}")[1:]
+        for database, statements in zip(parts[::2], parts[1::2], strict=True):
+            with psycopg.connect(url_of(server, "petard", database), autocommit=True) as superuser:
+                for statement in statements.split(";"):
+                    if statement.strip():
+                        superuser.execute(statement)  # type: ignore[call-overload]
         migrate(url_of(server, "petard_migrate"))
         yield server
 
@@ -73,7 +77,8 @@ def test_logins_have_nothing_but_their_roles(server: PostgresServer) -> None:
         rows = superuser.execute(
             """
             SELECT rolname, rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls,
-                   ARRAY(SELECT roleid::regrole::text FROM pg_auth_members WHERE member = oid ORDER BY 1),
+                   ARRAY(SELECT roleid::regrole::text FROM pg_auth_members
+                         WHERE member = pg_authid.oid ORDER BY 1),
                    has_database_privilege(rolname, 'petard', 'CREATE'), rolpassword IS NULL
             FROM pg_authid WHERE rolcanlogin AND rolname LIKE 'petard\\_%' ORDER BY 1
             """

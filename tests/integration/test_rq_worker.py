@@ -91,6 +91,25 @@ def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
         threading.Event().wait(0.005)
 
 
+def test_alarm_is_no_error_of_what_it_interrupts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("petard_worker.rq_worker.JOB_TIMEOUT_S", 1)
+    buried: list[BaseException] = []
+
+    def buries_whatever_fails(_word: str) -> None:
+        try:
+            threading.Event().wait(20)
+        except Exception as error:  # noqa: BLE001 - as code does that isolates what fails
+            buried.append(error)
+
+    queue = open_queue(redis, {GOOD: buries_whatever_fails})
+    enqueue_job(queue, GOOD, "a")
+
+    work_off(queue)
+
+    assert buried == []
+    assert redis.zcard(FAILED) == 1
+
+
 # --- hostile jobs -----------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ from petard_worker.keyring import Keyring
 from petard_worker.pool_changes import PoolChange, change_pool
 from petard_worker.postgres import dead_letters as table
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.dead_letters import LetterFilter
+from petard_worker.postgres.letter_finds import LetterFilter
 from petard_worker.replay import replay
 from petard_worker.signing_keys import read_signing_keys
 from petard_worker.status import head_age

@@ -20,6 +20,7 @@ import structlog
 
 from petard_schema import DeadReason, EventRefused
 from petard_worker.batch import (
+    OF_THE_PROCESS,
     Arrival,
     Batch,
     Entry,
@@ -84,8 +85,8 @@ REFUSED_BY_POSTGRES = (
 )
 
 
-# What no event has to answer for.
-OF_NO_EVENT = (redis.RedisError, PoolStoppedError, BreakerTrippedError, BadParameterError)
+# What no event has to answer for: servers, operators, the machine.
+OF_NO_EVENT = (redis.RedisError, PoolStoppedError, BreakerTrippedError, BadParameterError, *OF_THE_PROCESS)
 
 
 def is_of_one_event(error: Exception) -> bool:

@@ -40,6 +40,10 @@ MOST_AHEAD = timedelta(minutes=5)
 """A clock may be this far ahead of ours."""
 
 
+OF_THE_PROCESS = (MemoryError, OSError)
+"""What interrupts the work on an event and has nothing to do with it."""
+
+
 class EventKey(NamedTuple):
     """The identity of an event within a pool."""
 
@@ -98,6 +102,8 @@ def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
         return Arrival(raw, check_speaker(parse_event(signed.body), signed.source, known), signed)
     except EventRefused as refused:
         return Arrival(raw, without_traceback(refused))
+    except OF_THE_PROCESS:
+        raise
     except Exception as error:  # noqa: BLE001 - a bug in the parser must cost one event only
         failed = refusal_by(error)
         failed.__cause__ = error
@@ -202,6 +208,8 @@ class Batch:
             except EventRefused as refused:
                 ours = refused.__cause__ if isinstance(refused.__cause__, Exception) else None
                 self.refuse(Refusal(arrival.raw, without_traceback(refused), ours))
+            except OF_THE_PROCESS:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever our code does wrong must cost one event only
                 self.refuse(Refusal(arrival.raw, refusal_by(error), ours=error))
 

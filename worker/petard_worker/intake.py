@@ -38,7 +38,7 @@ end
 
 local function nearly_full()
     local memory = redis.pcall('INFO', 'memory')
-    if type(memory) ~= 'string' then return false end
+    if type(memory) ~= 'string' then return true end
     local used = tonumber(string.match(memory, '\\nused_memory:(%d+)') or 0)
     local most = tonumber(string.match(memory, '\\nmaxmemory:(%d+)') or 0)
     return most > 0 and used > 0.9 * most

@@ -39,7 +39,8 @@ def load_functions(client: Redis) -> str:
     except redis.RedisError as error:
         if "unknown command" in str(error):
             return (
-                "Redis is older than 7 and knows no functions: workers and publishers need EVAL and EVALSHA"
+                "Redis is older than 7 and knows no functions:"
+                " workers and publishers need EVALSHA and SCRIPT LOAD"
             )
         return not_loaded(str(error).strip())
     return LOADED

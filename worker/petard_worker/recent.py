@@ -49,7 +49,11 @@ class RecentLimits:
             log.info("recent_kept_again", pool=pool)
         elif not kept and pool not in self._without:
             self._without.add(pool)
-            log.warning("recent_gave_way", pool=pool, reason="Redis is nearly full: copies go first")
+            log.warning(
+                "recent_gave_way",
+                pool=pool,
+                reason="Redis is nearly full, or its user may not ask (INFO): copies go first",
+            )
 
 
 class Label(NamedTuple):
@@ -132,7 +136,12 @@ def read_from(redis: Redis, keys: Keys, pool: str, place: int) -> list[Copy]:
     while (oldest := redis.lindex(key, 0)) is not None:
         first = Label.parse(cast("bytes", oldest)).place
         start = max(0, place - first)
-        found = read_batches(redis, key, start)
+        try:
+            found = read_batches(redis, key, start)
+        except ValueError:  # no label stands there: the front has moved between the two looks
+            if redis.lindex(key, 0) == oldest:
+                raise
+            continue
         # Else the front has moved between the two looks.
         if not found or found[0].label.place == max(place, first):
             return found

@@ -17,13 +17,16 @@ MOST_WAITING = 20_000
 """More are not pushed while so many wait: live events keep their turn, and Redis its room."""
 CHUNK = 500
 LOOK_SECONDS = 0.05
+PATIENCE_SECONDS = 60.0
+"""After so long without a shorter list, nobody takes events off it."""
 
 
 class Span(NamedTuple):
     """Which copies are meant, by when they were trimmed; in ms by Redis' clock, both ends included."""
 
     since: int
-    until: int
+    until: int | None = None
+    """None: all that was there when this began, also what a clock put back since has left in the future."""
 
 
 class Offer(NamedTuple):
@@ -58,12 +61,29 @@ def reingest(redis: Redis, keys: Keys, offer: Offer) -> Iterator[int]:
         return
     for copy in meant(redis, keys, offer.pool, offer.window, offer.span):
         for start in range(0, len(copy.events), CHUNK):
-            while redis.llen(keys.events(offer.pool)) > MOST_WAITING:
-                yield 0
-                time.sleep(LOOK_SECONDS)
+            yield from wait_for_room(redis, keys.events(offer.pool), offer.pool)
             chunk = copy.events[start : start + CHUNK]
             push_lines(redis, keys, offer.pool, chunk)
             yield len(chunk)
+
+
+class NobodyDrainsError(Exception):
+    """A pool's list is full of events and does not get shorter; the message says which, and what to do."""
+
+
+def wait_for_room(redis: Redis, key: str, pool: str) -> Iterator[int]:
+    """Yield 0 again and again until not too many events wait; raise NobodyDrainsError when nothing moves."""
+    shortest, moved = None, time.monotonic()
+    while (waiting := redis.llen(key)) > MOST_WAITING:
+        if shortest is None or waiting < shortest:
+            shortest, moved = waiting, time.monotonic()
+        elif time.monotonic() - moved > PATIENCE_SECONDS:
+            raise NobodyDrainsError(
+                f"{pool}: {waiting} events wait and nobody takes them ('petard status' says why); what was"
+                " offered by then is in the queue: run this again when they are taken"
+            )
+        yield 0
+        time.sleep(LOOK_SECONDS)
 
 
 def meant(redis: Redis, keys: Keys, pool: str, window: Window, span: Span) -> Iterator[Copy]:
@@ -72,7 +92,7 @@ def meant(redis: Redis, keys: Keys, pool: str, window: Window, span: Span) -> It
     What is pushed again is trimmed and copied again, too: the window ends where it ended before.
     """
     for copy in read_copies(redis, keys, pool, window):
-        if copy.label.at > span.until:
+        if span.until is not None and copy.label.at > span.until:
             return
         if copy.label.at >= span.since:
             yield copy

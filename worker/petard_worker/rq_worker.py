@@ -40,6 +40,7 @@ from rq.intermediate_queue import IntermediateQueue
 from rq.job import Job, parse_job_id
 from rq.serializers import JSONSerializer
 from rq.suspension import is_suspended
+from rq.timeouts import UnixSignalDeathPenalty
 
 from petard_schema.keys import DEFAULT_PREFIX
 
@@ -280,12 +281,25 @@ def connect_for_rq(url: str) -> Redis:
     )
 
 
+class Overdue(BaseException):
+    """RQ's alarm rang in the middle of a job."""
+
+
+class Alarm(UnixSignalDeathPenalty):
+    """RQ's alarm, which no event has to answer for: code that buries what fails must not take it for that."""
+
+    def __init__(self, timeout: int, *_exception: object, **settings: object) -> None:
+        super().__init__(timeout, Overdue, **settings)  # type: ignore[no-untyped-call]
+
+
 class PetardWorker(SimpleWorker):
     """Runs the jobs of one queue in this process until `stop` is set.
 
     Only the main thread can run it (RQ's job timeout is a signal). From then on the queue's connection waits
     for a lost Redis until the stop, so other threads use one of their own.
     """
+
+    death_penalty_class = Alarm
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
 """What an operator does after Postgres has lost commits: have what was applied lately count again."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -9,10 +8,7 @@ from datetime import UTC, datetime, timedelta
 from faults.chaos.stage import Stage
 from faults.fleet import MAIN, POOL
 
-COMMAND_EXISTS = importlib.util.find_spec("petard_worker.cli.reingest") is not None
 MARGIN = timedelta(seconds=2)
-FAR = timedelta(days=3)
-"""Copies that were made before the clock was put back are from the future."""
 
 
 def redis_time(stage: Stage) -> datetime:
@@ -23,15 +19,19 @@ def redis_time(stage: Stage) -> datetime:
 
 
 def count_again(stage: Stage, since: datetime) -> None:
-    """Run `petard reingest`; where there is no such command yet, the game servers have to offer again."""
-    if not COMMAND_EXISTS:
-        with stage.fleet.owner() as connection:
-            for server in stage.game_servers:
-                server.offer_again(connection)
-        return
-    span = ["--since", written(since - MARGIN), "--until", written(since + FAR)]
+    """Run `petard reingest`."""
     found = subprocess.run(
-        [sys.executable, "-c", MAIN, "reingest", POOL, *span, "--anyway", "--yes"],
+        [
+            sys.executable,
+            "-c",
+            MAIN,
+            "reingest",
+            POOL,
+            "--since",
+            written(since - MARGIN),
+            "--anyway",
+            "--yes",
+        ],
         env={**os.environ, "PETARD_KEY_PREFIX": stage.fleet.keys.prefix, **stage.fleet.environment},
         capture_output=True,
         text=True,

@@ -29,7 +29,7 @@ WhenOption = Annotated[
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME|DURATION", help="And not later than this; now by default."),
+    typer.Option("--until", metavar="TIME|DURATION", help="And not later than this; all by default."),
 ]
 
 
@@ -108,9 +108,9 @@ def push_offers(client: Redis, keys: Keys, offers: list[Offer], *, yes: bool) ->
 def read_span(since: str, until: str | None, now: int) -> Span:
     """Return the span that the options name."""
     span = Span(
-        read_moment("--since", since, now), now if until is None else read_moment("--until", until, now)
+        read_moment("--since", since, now), None if until is None else read_moment("--until", until, now)
     )
-    if span.since > span.until:
+    if span.since > (now if span.until is None else span.until):
         raise CommandFailed(f"--since {since!r} is later than --until {until or 'now'!r}", USAGE)
     return span
 

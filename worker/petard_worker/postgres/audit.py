@@ -77,6 +77,7 @@ class LetterRow(NamedTuple):
     game: str | None
     reason: str
     detail: str
+    edited: bytes | None
 
 
 class Repeat(NamedTuple):
@@ -105,6 +106,7 @@ def one_snapshot(connection: Connection) -> Iterator[None]:
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     try:
         with connection.transaction():
+            connection.execute("SET LOCAL statement_timeout = 0")  # some read a whole ledger
             yield
     finally:
         if not connection.closed:
@@ -171,7 +173,7 @@ def read_open_periods(connection: Connection, pool: str) -> Iterator[PeriodRow]:
 def read_letters(connection: Connection, pool: str) -> Iterator[LetterRow]:
     """Yield the dead letters of a pool, oldest first."""
     sql: LiteralString = """
-        SELECT id, digest, body, source, event_id, game, reason, detail
+        SELECT id, digest, body, source, event_id, game, reason, detail, edited_body
         FROM petard.dead_letter WHERE pool = %(pool)s ORDER BY id
     """
     # Bodies are large: fewer at a time.

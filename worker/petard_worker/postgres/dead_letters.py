@@ -86,8 +86,8 @@ def bury(connection: Connection, pool: str, letters: Sequence[DeadLetter]) -> No
     """
     sql = """
         WITH came AS (
-            SELECT coalesce(edited.digest, entry.digest) AS digest, body, source, event_id, game, reason,
-                   detail, traceback_hash, traceback, attempts, place
+            SELECT coalesce(edited.digest, entry.digest) AS digest, coalesce(edited.body, entry.body) AS body,
+                   source, event_id, game, reason, detail, traceback_hash, traceback, attempts, place
             FROM unnest(
                 %(digest)b::bytea[], %(body)b::bytea[], %(source)b::text[], %(event_id)b::text[],
                 %(game)b::text[], %(reason)b::text[], %(detail)b::text[], %(traceback_hash)b::text[],
@@ -95,7 +95,7 @@ def bury(connection: Connection, pool: str, letters: Sequence[DeadLetter]) -> No
             ) WITH ORDINALITY AS entry (digest, body, source, event_id, game, reason, detail, traceback_hash,
                                         traceback, attempts, place)
             LEFT JOIN LATERAL (
-                SELECT digest FROM petard.dead_letter
+                SELECT digest, body FROM petard.dead_letter
                 WHERE pool = %(pool)s AND edited_digest = entry.digest OFFSET 0
             ) AS edited ON true
         ), latest AS (

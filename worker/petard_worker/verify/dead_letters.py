@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 
 from petard_schema import DeadReason, read_identity
+from petard_schema.parse import Identity
 from petard_worker.postgres.audit import LetterRow
 from petard_worker.postgres.dead_letters import MAX_BODY
 from petard_worker.verify.differences import Differences, Where
@@ -32,8 +33,17 @@ def wrong_in(row: LetterRow) -> Iterable[tuple[str, object, object]]:
     digest = hashlib.sha256(row.body).hexdigest()
     if row.digest.hex() != digest:
         yield "digest", row.digest.hex(), digest
-    identity = read_identity(row.body)
+    identity = identity_of(row)
     stored = (row.source, row.event_id, row.game)
     for what, one, due in zip(("source", "event_id", "game"), stored, identity, strict=True):
         if one != due:
             yield what, one, due
+
+
+def identity_of(row: LetterRow) -> Identity:
+    """Return what the letter's event says it is, after an edit what that says; what it does not say stays."""
+    came = read_identity(row.body)
+    if row.edited is None:
+        return came
+    edited = read_identity(row.edited)
+    return Identity(*(new or old for new, old in zip(edited, came, strict=True)))

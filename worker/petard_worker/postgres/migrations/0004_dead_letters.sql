@@ -19,9 +19,6 @@ ALTER TABLE petard.dead_letter
         num_nulls(edited_body, edited_digest, edited_by, edited_at) IN (0, 4)
     ) NOT VALID,
     ADD CONSTRAINT dead_letter_edited_digest_is_sha256 CHECK (octet_length(edited_digest) = 32) NOT VALID,
-    ADD CONSTRAINT dead_letter_open_is_not_closed CHECK (
-        state <> 'open' OR (closed IS NULL AND discard_reason IS NULL)
-    ) NOT VALID,
     ADD CONSTRAINT dead_letter_traceback_has_a_hash CHECK (
         (traceback IS NULL) = (traceback_hash IS NULL)
     ) NOT VALID;
