@@ -87,7 +87,7 @@ class Producer:
         The spool holds at most `spool_limit` bytes of events, and a push waits for its disk for at most
         `block_at_most` seconds. One spool is for one Redis; several processes of one machine may share it.
         """
-        if spool_limit <= 0 or block_at_most <= 0:
+        if not (spool_limit > 0 and block_at_most > 0):
             raise ValueError(
                 f"spool_limit is {spool_limit} bytes, block_at_most {block_at_most} s; both must be above 0"
             )

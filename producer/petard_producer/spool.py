@@ -154,6 +154,8 @@ class Spool:
                 if time.monotonic() >= deadline:
                     raise
             else:
+                with suppress(PermissionError):  # somebody else's, who decides who may read it
+                    self.path.chmod(0o600)
                 return
 
     @contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from contextlib import suppress
 from pathlib import Path
 
 from petard_producer.spool_errors import SpoolUnusable
@@ -10,10 +9,30 @@ from petard_producer.spool_errors import SpoolUnusable
 APPLICATION_ID = 0x50455444
 """`PETD`, at the place in the file where `file` and others look for whose it is."""
 VERSION = 1
+HEADER_BYTES, OWNER_AT = 100, 68
+"""Of SQLite's file format: its length, and where the application id stands in it."""
+
+
+def check_place(path: Path) -> None:
+    """Raise SpoolUnusable where something else than a spool is, before anything is made or changed there."""
+    try:
+        if not path.exists():
+            return
+        if not path.is_file():
+            raise SpoolUnusable(path, "is no regular file: give the spool a file of its own")
+        with path.open("rb") as file:
+            head = file.read(HEADER_BYTES)
+    except OSError as error:
+        raise SpoolUnusable(path, f"cannot be read: {error.strerror}") from error
+    if not head:
+        return
+    owner = int.from_bytes(head[OWNER_AT : OWNER_AT + 4], "big")
+    if not head.startswith(b"SQLite format 3\0") or owner not in {0, APPLICATION_ID}:
+        raise SpoolUnusable(path, "is the file of another program: give the spool a file of its own")
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file that only its owner may read, or leave the file that is there, but for its mode.
+    """Make an empty file that only its owner may read, or leave the file that is there as it is.
 
     It is never opened and closed again while SQLite has it open: closing any descriptor of a file drops all
     of the process's locks on it.
@@ -26,8 +45,7 @@ def make_file(path: Path) -> None:
         finally:
             os.close(folder)
     except FileExistsError:
-        with suppress(PermissionError):  # somebody else's, who decides what it is
-            path.chmod(0o600)
+        check_place(path)
     except OSError as error:
         raise SpoolUnusable(path, f"cannot be made: {error.strerror}") from error
 
@@ -45,12 +63,22 @@ def connect(path: Path, wait_s: float) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
+        refuse_strangers(connection, path)
         use_write_ahead_log(connection, path)
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the disk
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise SpoolUnusable where other tables are than a spool's."""
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    if owner == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return
+    if owner != APPLICATION_ID:
+        raise SpoolUnusable(path, "is the database of another program: give the spool a file of its own")
 
 
 def use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
@@ -62,14 +90,11 @@ def use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
 
 def make_tables(connection: sqlite3.Connection, path: Path, prefix: str) -> None:
     """Make the tables of a new spool, or make sure that the file is one, of this version and prefix."""
-    owner = connection.execute("PRAGMA application_id").fetchone()[0]
-    if owner == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+    if connection.execute("PRAGMA application_id").fetchone()[0] == 0:
         for statement in SCHEMA:
             connection.execute(statement)
         connection.execute("INSERT INTO spool (prefix) VALUES (:prefix)", {"prefix": prefix})
         return
-    if owner != APPLICATION_ID:
-        raise SpoolUnusable(path, "is the database of another program: give the spool a file of its own")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != VERSION:
         raise SpoolUnusable(path, f"has version {version} of its tables, and this release knows {VERSION}")

@@ -14,6 +14,7 @@ from petard_producer.rpush import Lists
 from petard_producer.send_spool import SpoolSender
 from petard_producer.spool import ElementsByPool, Spool
 from petard_producer.spool_errors import NOT_KEPT, SpoolBusy, SpoolError, SpoolUnusable
+from petard_producer.spool_file import check_place
 from petard_producer.waker import Waker
 from petard_producer.write_spool import SpoolWriter
 
@@ -45,6 +46,7 @@ class ThroughSpool:
         self._block_at_most = block_at_most
         self._closed = False
         with _forking:
+            check_place(path)
             with ExitStack() as opened:
                 self._send_lock = FileLock(path, "sending")
                 opened.callback(self._send_lock.close)

@@ -30,6 +30,7 @@ def ready(worker: Role) -> Role:
     return worker
 
 
+@pytest.mark.timeout(120 + RESTARTS * 10)
 def test_rolling_restarts_under_load_strand_nothing(fleet: Fleet) -> None:
     events = season(60_000)
     with Producer(fleet.redis.url, fleet.keys, events, per_second=600) as producer:

@@ -357,7 +357,10 @@ def test_user_who_may_rpush_and_nothing_else_is_enough(own_server: RedisServer, 
 def test_producer_in_the_way_of_another_program_says_so(redis_url: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("My notes, which are not a database. " * 300)
 
-    for path, words in ((tmp_path / "notes.txt", "no SQLite database"), (tmp_path / "a" / "b", "cannot")):
+    for path, words in (
+        (tmp_path / "notes.txt", "the file of another program"),
+        (tmp_path / "a" / "b", "cannot"),
+    ):
         with pytest.raises(SpoolUnusable, match=words):
             Producer.from_url(redis_url, source=SOURCE, spool=path)
 

@@ -254,11 +254,11 @@ def file_for_fifo(path: Path) -> None:
     ("spoil", "words"),
     [
         (other_program, "another program"),
-        (text, "no SQLite database"),
+        (text, "the file of another program"),
         (newer_release, "version 2"),
         (other_prefix, "'another', not 'petard'"),
         (damaged, "is damaged"),
-        (folder, "cannot be opened"),
+        (folder, "no regular file"),
         (file_for_fifo, "something else than a FIFO"),
     ],
 )
@@ -268,6 +268,23 @@ def test_file_that_is_no_spool_is_refused(path: Path, spoil: Any, words: str) ->
         Spool(path, prefix="petard", limit=LIMIT)
 
     assert str(path) in str(refusal.value)
+
+
+def test_what_is_no_spool_is_left_as_it_was(tmp_path: Path) -> None:
+    folder, notes, database = (tmp_path / name for name in ("folder", "notes", "database"))
+    folder.mkdir()
+    notes.write_text("my notes")
+    other_program(database)
+    for path in (folder, notes, database):
+        path.chmod(0o755)
+    before = database.read_bytes()
+
+    for path in (folder, notes, database):
+        with pytest.raises(SpoolUnusable):
+            Spool(path, prefix="petard", limit=LIMIT)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+    assert database.read_bytes() == before
 
 
 @pytest.mark.parametrize("where", ["/nowhere/spool.db", "/sys/spool.db"])

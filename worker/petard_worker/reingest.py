@@ -4,7 +4,8 @@ Safe whenever and however often: the ledger drops what it has. Killed in between
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import NamedTuple
 
 from redis import Redis
@@ -91,8 +92,17 @@ def meant(redis: Redis, keys: Keys, pool: str, window: Window, span: Span) -> It
 
     What is pushed again is trimmed and copied again, too: the window ends where it ended before.
     """
+    seen: set[bytes] = set()
     for copy in read_copies(redis, keys, pool, window):
         if span.until is not None and copy.label.at > span.until:
             return
         if copy.label.at >= span.since:
-            yield copy
+            yield copy._replace(events=new_in(copy.events, seen))
+
+
+def new_in(events: Iterable[bytes], seen: set[bytes]) -> list[bytes]:
+    """Return the events not seen before: what an earlier reingest offered was copied once more."""
+    digests = {sha256(event).digest(): event for event in events}
+    new = [event for digest, event in digests.items() if digest not in seen]
+    seen.update(digests)
+    return new

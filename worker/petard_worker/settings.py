@@ -116,7 +116,9 @@ def load_settings() -> Settings:
         name = f"{PREFIX}{str(first['loc'][0]).upper()}"
         raise BadSettingError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
     except OSError as error:
-        raise BadSettingError(f"a PETARD_…_FILE setting: {error.strerror}: {error.filename}") from None
+        names = [name for name, value in os.environ.items() if value == str(error.filename)]
+        named = next((name for name in names if name.startswith(PREFIX)), "a PETARD_…_FILE setting")
+        raise BadSettingError(f"{named}: {error.strerror}: {error.filename}") from None
 
 
 def check_scheme(value: SecretStr, schemes: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from petard_schema import DeadReason, EventRefused, read_identity
 from petard_schema.names import EventId, EventSource
 from petard_schema.parse import read_json
+from petard_schema.signing import is_signed
 from petard_worker.batch import check_arrival, read_arrival
 from petard_worker.postgres import letter_changes
 from petard_worker.postgres.connect import Connection
@@ -60,6 +61,7 @@ def write_document(document: dict[str, object]) -> bytes:
 
 def with_settings(body: bytes, settings: Sequence[Setting]) -> bytes:
     """Return the body with members set or removed; raises EditRefusedError where there is no such place."""
+    refuse_signed(body)
     document = read_document(body)
     for setting in settings:
         put(document, setting)
@@ -73,7 +75,7 @@ def put(document: dict[str, object], setting: Setting) -> None:
     for step in way:
         if isinstance(place, dict) and step in place:
             place = place[step]
-        elif isinstance(place, list) and step.isdecimal() and int(step) < len(place):
+        elif isinstance(place, list) and is_place(step) and int(step) < len(place):
             place = place[int(step)]
         else:
             raise EditRefusedError(f"{setting.path!a}: the event has no {step!a} there")
@@ -84,10 +86,24 @@ def put(document: dict[str, object], setting: Setting) -> None:
             del place[last]
         else:
             place[last] = setting.value
-    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place) + (not setting.remove):
+    elif isinstance(place, list) and is_place(last) and int(last) < len(place) + (not setting.remove):
         place[int(last) : int(last) + 1] = [] if setting.remove else [setting.value]
     else:
         raise EditRefusedError(f"{setting.path!a}: the event has no {last!a} there")
+
+
+def is_place(step: str) -> bool:
+    """Return whether this could be the place of an element: not so long that it cannot even be read."""
+    return step.isdecimal() and len(step) < 6
+
+
+def refuse_signed(body: bytes) -> None:
+    """Raise EditRefusedError for what its source has signed."""
+    if is_signed(body):
+        raise EditRefusedError(
+            "it is signed, and an edit would break that: have its source sign a corrected event, and discard"
+            " this letter"
+        )
 
 
 def still_wrong(letter: KeptLetter, body: bytes, now: datetime) -> EventRefused | None:
@@ -109,6 +125,7 @@ def save_edit(connection: Connection, letter: KeptLetter, text: LetterText, body
         raise EditRefusedError("nothing was changed")
     if letter.state != "open":
         raise EditRefusedError(f"dead letter {letter.id} is {letter.state}: only open ones can be edited")
+    refuse_signed(text.body)
     if len(body) > MAX_BODY:
         raise EditRefusedError(f"the body has {len(body)} bytes, the limit is {MAX_BODY}")
     check_identity(letter, text, body)
@@ -166,7 +183,7 @@ def value_of(text: str) -> object:
     """Return what stands on a command line as a JSON value; what is no JSON is a text."""
     try:
         return cast("object", json.loads(text, parse_constant=refuse_constant))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

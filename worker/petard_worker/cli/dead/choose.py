@@ -11,7 +11,9 @@ from petard_schema import DeadReason
 from petard_schema.times import parse_time
 from petard_worker.cli.durations import duration
 from petard_worker.cli.errors import USAGE, CommandFailed
-from petard_worker.postgres.letter_finds import LetterFilter
+from petard_worker.cli.output import talk
+from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.letter_finds import LetterFilter, read_letters
 
 T = TypeVar("T")
 
@@ -80,6 +82,15 @@ def explicit(wanted: LetterFilter, *, all_open: bool) -> LetterFilter:
     if not all_open and wanted == LetterFilter(state=wanted.state):
         raise CommandFailed("say which: IDs, --pool, --reason, another filter, or --all", USAGE)
     return wanted
+
+
+def tell_left_out(connection: Connection, ids: Sequence[int] | None) -> None:
+    """Say which of the letters that were named are not open: nothing is done about those."""
+    states = {letter.id: letter.state for letter in read_letters(connection, ids or [])}
+    found = {one: states.get(one, "there is none") for one in ids or []}
+    left_out = [f"{one} ({state})" for one, state in found.items() if state != "open"]
+    if left_out:
+        talk(f"left out, not open: {', '.join(left_out)}")
 
 
 def in_words(wanted: LetterFilter) -> str:

@@ -26,6 +26,7 @@ from petard_worker.cli.dead.choose import (
     explicit,
     is_reason,
     option_ago,
+    tell_left_out,
 )
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import follow, talk
@@ -68,6 +69,7 @@ def discard(
     explicit(wanted, all_open=all_open)
     check_why(reason)
     with writing() as connection:
+        tell_left_out(connection, ids)
         chosen = find_ids(connection, wanted)
         if not chosen:
             raise CommandFailed("no open dead letter fits")
@@ -116,7 +118,8 @@ def purge(
     with writing() as connection, ExitStack() as stack:
         total = count_closed(connection, wanted)
         if not total:
-            raise CommandFailed("no closed dead letter is that old")
+            talk("no closed dead letter is that old")
+            return
         kept = f" after writing them to {export}" if export else " for good, without --export"
         confirm(f"delete {total} closed dead letters{kept}", yes=yes)
         file = stack.enter_context(opened_export(export)) if export else None

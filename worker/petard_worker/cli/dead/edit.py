@@ -22,12 +22,14 @@ from petard_worker.dead_letters.edit import (
     Setting,
     current_body,
     read_document,
+    refuse_signed,
     save_edit,
     still_wrong,
     value_of,
     with_settings,
     write_document,
 )
+from petard_worker.postgres.dead_letters import MAX_BODY
 from petard_worker.postgres.letter_finds import KeptLetter, LetterText
 from petard_worker.printable import printable
 
@@ -58,12 +60,13 @@ def edit(
     with reading() as connection:
         letter, text = read_letter(connection, id)
     try:
+        refuse_signed(text.body)
         if original:
             body, anyway = text.body, True
         elif changes:
             body = with_settings(current_body(text), changes)
         elif file is not None:
-            body = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
+            body = read_body(file)
         else:
             body = in_editor(letter, text, anyway=anyway)
         wrong = still_wrong(letter, body, datetime.now(UTC))
@@ -78,6 +81,14 @@ def edit(
         talk(f"still wrong: {printable(str(wrong))}")
     what = "is as it came again" if body == text.body else "is edited, the original is kept"
     talk(f"letter {id} {what}: 'petard dead replay {id}' sends it")
+
+
+def read_body(file: Path) -> bytes:
+    """Return what is in a file, as far as a letter may hold it; - is stdin."""
+    if file == Path("-"):
+        return sys.stdin.buffer.read(MAX_BODY + 1)
+    with file.open("rb") as opened:
+        return opened.read(MAX_BODY + 1)
 
 
 def read_setting(text: str) -> Setting:
@@ -108,7 +119,11 @@ def in_editor(letter: KeptLetter, text: LetterText, *, anyway: bool) -> bytes:
 
 def editor() -> list[str]:
     """Return the command of the editor that somebody likes."""
-    return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        raise CommandFailed(f"$EDITOR is {named!a}: {error}") from None
 
 
 def run_editor(command: Sequence[str]) -> None:

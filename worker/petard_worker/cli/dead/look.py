@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from petard_schema import EventRefused
+from petard_schema import DeadReason, EventRefused
 from petard_schema.parse import read_json
 from petard_worker.cli.dead.choose import (
     IdArgument,
@@ -177,6 +177,9 @@ def since_lines(letter: KeptLetter, since: Since) -> list[str]:
         lines.append("the event has no readable identity, so nothing can be said of it")
     elif since.event is None:
         lines.append("the event has not counted")
+    elif letter.reason == DeadReason.ID_REUSED:
+        counted = f"another event has counted under this source and id, {entry(since.event)}"
+        lines.append(f"{counted}: edit its id, or discard it")
     else:
         lines.append(f"the event has counted, {entry(since.event)}: a replay changes nothing")
     if since.game is not None and since.game != since.event:

@@ -23,6 +23,7 @@ from petard_worker.cli.dead.choose import (
     chosen_filter,
     explicit,
     in_words,
+    tell_left_out,
 )
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress, talk
@@ -110,6 +111,7 @@ def start(wanted: LetterFilter, rate: int, *, yes: bool) -> None:
     """Replay what is wanted."""
     settings = load_settings()
     with writing() as connection, redis_client(settings) as client:
+        tell_left_out(connection, wanted.ids)
         count = sum(group.letters for group in group_letters(connection, wanted))
         if not count:
             raise CommandFailed("no open dead letter fits")
