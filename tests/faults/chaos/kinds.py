@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from faults.chaos import clock, network_faults, postgres_faults, processes, redis_faults
-from faults.chaos.reingest import COMMAND_EXISTS
 from faults.chaos.stage import Stage
 
 
@@ -14,7 +13,7 @@ class Holds(StrEnum):
 
     BY_ITSELF = "by itself"
     OFFERED = "game servers offer again"
-    REINGESTED = "petard reingest" if COMMAND_EXISTS else "game servers offer again"
+    REINGESTED = "petard reingest"
 
 
 @dataclass(frozen=True)
