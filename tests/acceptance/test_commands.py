@@ -355,7 +355,6 @@ IMPOSSIBLE = [
     ("dead", "discard", "--all", "--reason", "a test", "--yes"),
     ("dead", "replay", "--resume"),
     ("dead", "edit", "1", "--original"),
-    ("dead", "purge", "--older", "1d", "--yes"),
     ("push", "nowhere.ndjson"),
     ("push", "."),
     ("push", "/dev/null/games.ndjson"),

@@ -52,7 +52,7 @@ def letter(run, play, owner) -> str:
         owner.execute(
             "UPDATE petard.dead_letter SET pool = %(t)s, source = %(t)s, event_id = %(t)s, game = %(t)s,"
             " reason = 'bad_field:' || %(t)s, detail = %(t)s, actor = %(t)s,"
-            " body = convert_to(%(t)s, 'UTF8')",
+            " body = convert_to(%(t)s, 'UTF8'), digest = sha256(convert_to(%(t)s, 'UTF8'))",
             {"t": HOSTILE},
         )
         owner.execute("UPDATE petard.pool SET stopped = %s", (HOSTILE,))

@@ -84,13 +84,19 @@ def explicit(wanted: LetterFilter, *, all_open: bool) -> LetterFilter:
     return wanted
 
 
-def tell_left_out(connection: Connection, ids: Sequence[int] | None) -> None:
-    """Say which of the letters that were named are not open: nothing is done about those."""
+def left_out(connection: Connection, ids: Sequence[int] | None) -> str:
+    """Return which of the letters that were named are not open, in words: nothing is done about those."""
     states = {letter.id: letter.state for letter in read_letters(connection, ids or [])}
     found = {one: states.get(one, "there is none") for one in ids or []}
-    left_out = [f"{one} ({state})" for one, state in found.items() if state != "open"]
-    if left_out:
-        talk(f"left out, not open: {', '.join(left_out)}")
+    return ", ".join(f"{one} ({state})" for one, state in found.items() if state != "open")
+
+
+def some_fit(count: int, left: str) -> None:
+    """Fail when no letter fits, and say which of those that were named do not."""
+    if not count:
+        raise CommandFailed("no open dead letter fits" + (f": {left}" if left else ""))
+    if left:
+        talk(f"left out, not open: {left}")
 
 
 def in_words(wanted: LetterFilter) -> str:

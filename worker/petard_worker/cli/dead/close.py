@@ -25,8 +25,9 @@ from petard_worker.cli.dead.choose import (
     chosen_filter,
     explicit,
     is_reason,
+    left_out,
     option_ago,
-    tell_left_out,
+    some_fit,
 )
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import follow, talk
@@ -68,12 +69,10 @@ def discard(
     )
     explicit(wanted, all_open=all_open)
     check_why(reason)
+    why = reason or ask_why()
     with writing() as connection:
-        tell_left_out(connection, ids)
         chosen = find_ids(connection, wanted)
-        if not chosen:
-            raise CommandFailed("no open dead letter fits")
-        why = reason or ask_why()
+        some_fit(len(chosen), left_out(connection, ids))
         confirm(f"discard {len(chosen)} dead letters", yes=yes)
         count = follow("discarded", mark_discarded(connection, chosen, actor(), why), len(chosen))
     talk(f"discarded {count}")

@@ -23,7 +23,8 @@ from petard_worker.cli.dead.choose import (
     chosen_filter,
     explicit,
     in_words,
-    tell_left_out,
+    left_out,
+    some_fit,
 )
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress, talk
@@ -111,10 +112,8 @@ def start(wanted: LetterFilter, rate: int, *, yes: bool) -> None:
     """Replay what is wanted."""
     settings = load_settings()
     with writing() as connection, redis_client(settings) as client:
-        tell_left_out(connection, wanted.ids)
         count = sum(group.letters for group in group_letters(connection, wanted))
-        if not count:
-            raise CommandFailed("no open dead letter fits")
+        some_fit(count, left_out(connection, wanted.ids))
         confirm(f"replay {count} dead letters at {rate}/s, which takes {seconds(count, rate)}", yes=yes)
         client.ping()  # before a run is begun that could not send anything
         try:
