@@ -22,6 +22,7 @@ from integration.arena import finished
 from petard_worker.apply import apply_batch
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
+from petard_worker.pace import MOST_CAUGHT_UP_SECONDS
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import connect_worker
 from petard_worker.ratings.pool_rules import pool_rules
@@ -189,8 +190,10 @@ def test_replay_killed_again_and_again_loses_nothing_and_touches_each_letter_onc
         check_letters(owner)
         check_ledger(owner, played.pushed)
     assert len(kills) >= 2
-    # A machine that is busy with other tests may be slower; faster than the cap it must never be.
-    assert rate <= 1.05 * RATE
+    # Each process may catch up with a moment that it missed; else none is faster than the cap. A machine that
+    # is busy with other tests may be slower.
+    caught_up = RATE * MOST_CAUGHT_UP_SECONDS * (len(kills) + 1)
+    assert rate <= 1.05 * RATE + caught_up * RATE / LETTERS
 
 
 def check_letters(owner: psycopg.Connection) -> None:
