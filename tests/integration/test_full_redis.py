@@ -73,7 +73,7 @@ def test_a_full_redis_drains_to_empty_and_then_work_goes_on(
         backlog = fill(server, keys)
         worker = petard.start("worker")
 
-    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 30)
+    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 90)
 
     assert counted(owner) == ids_of(backlog)
     assert len(counted(owner, "q")) == 2_000
@@ -86,6 +86,7 @@ def test_a_full_redis_drains_to_empty_and_then_work_goes_on(
     assert worker.wait(10) == 0
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("pool")
 def test_a_redis_that_its_backlog_has_filled_frees_itself(
     petard: Commands,
@@ -101,7 +102,7 @@ def test_a_redis_that_its_backlog_has_filled_frees_itself(
     backlog = fill(server, keys, empty + 1_200_000)  # about half of what the backlog takes
     petard.start("worker")
 
-    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 90)
+    wait_until(lambda: not server.client.exists(keys.events("p"), keys.events("q")), "empty lists", 150)
     assert counted(owner) == ids_of(backlog)
     wait_until(lambda: count_workers(server.client, keys) == 1, "the worker to be registered", 60)
 

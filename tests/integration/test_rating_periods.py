@@ -275,7 +275,7 @@ def test_another_length_of_periods_takes_nothing_back(
     make_pool(connection, parameters=WEEK)
     apply_all(connection, client, keys, [game(1, "ann", "bob", 1), game(2, "cid", "dan", 8)])
     (r, RD, _), (r_j, RD_j, _) = rating_and_rd(owner)["ann"], rating_and_rd(owner)["bob"]
-    change_pool(connection, "p", PoolChange({"period": 14}, {}, resume=False))
+    change_pool(connection, "p", PoolChange({"period": 14}, {}))
 
     apply_all(connection, client, keys, [game(3, "bob", "ann", 9)])
 
@@ -290,7 +290,7 @@ def test_other_parameters_rate_no_game_again(
 ) -> None:
     make_pool(connection, system="elo", parameters={**WEEK, "k": 20})
     apply_all(connection, client, keys, [game(1, "ann", "bob", 1)])
-    change_pool(connection, "p", PoolChange({"k": 100}, {}, resume=False))
+    change_pool(connection, "p", PoolChange({"k": 100}, {}))
 
     apply_all(connection, client, keys, [game(2, "cid", "ann", 2)])
 
@@ -349,10 +349,10 @@ def test_switching_periods_off_and_on_rates_no_game_again(
 ) -> None:
     make_pool(connection, parameters=WEEK)
     apply_all(connection, client, keys, [FIRST_WEEK[0]])
-    change_pool(connection, "p", PoolChange({"period": 0}, {}, resume=False))
+    change_pool(connection, "p", PoolChange({"period": 0}, {}))
     apply_all(connection, client, keys, [FIRST_WEEK[1]])
     between = rating_and_rd(owner)
-    change_pool(connection, "p", PoolChange({"period": 7}, {}, resume=False))
+    change_pool(connection, "p", PoolChange({"period": 7}, {}))
 
     apply_all(connection, client, keys, [game(5, "bob", "ann", 6)])
 

@@ -162,7 +162,7 @@ def test_replay_gives_the_same_bits(
                 apply_or_bury_head(worker, intake, breaker)
             apply_batch(worker, intake, breaker, chance.choice([1, 3, 50]), known)
             if chance.random() < 0.2:
-                changes = PoolChange(other_parameters(chance, system), {}, resume=False)
+                changes = PoolChange(other_parameters(chance, system), {})
                 change_pool(connection, "p", changes)
     apply_all(connection, client, keys)
 

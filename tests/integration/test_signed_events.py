@@ -54,7 +54,7 @@ def details(owner: psycopg.Connection) -> list[tuple[str, str]]:
 
 
 def require_signature(connection: Connection) -> None:
-    assert change_pool(connection, POOL, PoolChange({}, {"require_signature": True}, resume=False))
+    assert change_pool(connection, POOL, PoolChange({}, {"require_signature": True}))
 
 
 @pytest.fixture

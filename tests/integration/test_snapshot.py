@@ -161,7 +161,7 @@ def test_what_the_exception_names_is_a_place_to_go_on_from(
     board = LiveBoard(follower)
     board.scores, board.position = table(owner), gap.value.go_on_from
     # What is trimmed again before the follower goes on is another gap.
-    change_pool(connection, "p", PoolChange({}, {"stream_length": 1000}, resume=False))
+    change_pool(connection, "p", PoolChange({}, {"stream_length": 1000}))
 
     play(connection, client, keys, publisher, 50, first=601)
     board.follow_until(650)

@@ -192,7 +192,7 @@ def test_sound_pool_with_periods_that_come_and_go_passes(
         apply_all(connection, client, keys, events, limit=limit)
 
     def put_in_force(**parameters: object) -> None:
-        change_pool(connection, "p", PoolChange(parameters, {}, resume=False))  # type: ignore[arg-type]
+        change_pool(connection, "p", PoolChange(parameters, {}))  # type: ignore[arg-type]
 
     play(*FIRST_WEEK, *(abandoned(number, "ann", "bob") for number in range(100, 106)), *SECOND_WEEK, late)
     put_in_force(bomb_cap=100)
