@@ -266,7 +266,7 @@ def test_the_whole_service_runs_with_a_user_for_each_role(
     assert migrated.stderr.endswith(f"{LOADED}\n")
     assert followed == [1, 2, 3, 4, 5, 6]
     assert newest is not None
-    assert [one.returncode for one in ended] == [0] * 5, [one.stderr for one in ended]
+    assert [one.returncode for one in ended] == [0] * 7, [one.stderr for one in ended]
     assert json.loads(status.stdout)["workers"] == 1
     assert server.admin.xlen(Keys().changes(POOL)) == 7
     assert server.admin.zcard(Keys().leaderboard(POOL)) == 2
