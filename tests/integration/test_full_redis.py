@@ -12,6 +12,7 @@ import redis
 from integration.arena import counted, finished, games, ids_of, make_pool, push
 from integration.dying_redis import RedisServer
 from petard_schema import Keys
+from petard_worker.load_functions import load_functions
 from petard_worker.postgres.connect import Connection
 from petard_worker.redis_client import connect_redis
 from petard_worker.server_function import ALLOW_OOM, ServerFunction
@@ -97,6 +98,7 @@ def test_a_redis_that_its_backlog_has_filled_frees_itself(
     wait_until: Callable[..., None],
 ) -> None:
     make_pool(connection, "q")
+    load_functions(server.client)  # as they are in production: they take memory, too
     empty = int(server.client.info("memory")["used_memory"])
 
     backlog = fill(server, keys, empty + 1_200_000)  # about half of what the backlog takes
