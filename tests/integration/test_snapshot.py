@@ -383,12 +383,13 @@ def test_nobody_in_the_service_may_trim_history(
     assert row == (False,)
 
 
-def test_nothing_in_the_code_asks_for_it() -> None:
+def test_nothing_in_the_code_asks_for_it_but_the_purge_of_closed_letters() -> None:
     sources = [
         *(ROOT / "worker/petard_worker").rglob("*.py"),
         *(ROOT / "worker/petard_worker").rglob("*.sql"),
     ]
     asks = re.compile(r"\b(DELETE\s+FROM|TRUNCATE|DROP\s+TABLE|DETACH\s+PARTITION)\b")
 
-    assert [path.name for path in sources if asks.search(path.read_text(encoding="utf-8"))] == []
+    asking = [path.name for path in sources if asks.search(path.read_text(encoding="utf-8"))]
+    assert asking == ["0004_dead_letters.sql"]  # the one function, which refuses open letters
     assert len(sources) > 100
