@@ -4,31 +4,33 @@ import os
 import sqlite3
 from pathlib import Path
 
-from petard_producer.spool_errors import SpoolUnusable
+from petard_producer.spool_errors import SpoolUnusable, is_busy, spool_error
 
 APPLICATION_ID = 0x50455444
 """`PETD`, at the place in the file where `file` and others look for whose it is."""
 VERSION = 1
-HEADER_BYTES, OWNER_AT = 100, 68
-"""Of SQLite's file format: its length, and where the application id stands in it."""
 
 
 def check_place(path: Path) -> None:
-    """Raise SpoolUnusable where something else than a spool is, before anything is made or changed there."""
-    try:
-        if not path.exists():
-            return
-        if not path.is_file():
-            raise SpoolUnusable(path, "is no regular file: give the spool a file of its own")
-        with path.open("rb") as file:
-            head = file.read(HEADER_BYTES)
-    except OSError as error:
-        raise SpoolUnusable(path, f"cannot be read: {error.strerror}") from error
-    if not head:
+    """Raise SpoolUnusable where something else than a spool is, before anything is made or changed there.
+
+    Only SQLite looks into the file: see `make_file`.
+    """
+    if not path.exists():
         return
-    owner = int.from_bytes(head[OWNER_AT : OWNER_AT + 4], "big")
-    if not head.startswith(b"SQLite format 3\0") or owner not in {0, APPLICATION_ID}:
-        raise SpoolUnusable(path, "is the file of another program: give the spool a file of its own")
+    check_regular(path)
+    if path.stat().st_size:
+        try:
+            open_file(path, wait_s=0).close()
+        except sqlite3.Error as error:
+            if not is_busy(error):
+                raise spool_error(path, error, may_be_kept=False) from error
+
+
+def check_regular(path: Path) -> None:
+    """Raise SpoolUnusable for a folder, a device, a pipe."""
+    if not path.is_file():
+        raise SpoolUnusable(path, "is no regular file: give the spool a file of its own")
 
 
 def make_file(path: Path) -> None:
@@ -45,16 +47,25 @@ def make_file(path: Path) -> None:
         finally:
             os.close(folder)
     except FileExistsError:
-        check_place(path)
+        check_regular(path)
     except OSError as error:
         raise SpoolUnusable(path, f"cannot be made: {error.strerror}") from error
 
 
 def connect(path: Path, wait_s: float) -> sqlite3.Connection:
-    """Open a file that is there; one that is not is an error, not a new spool.
+    """Open a spool's file for work; its statements wait so many seconds for a lock."""
+    connection = open_file(path, wait_s)
+    try:
+        use_write_ahead_log(connection, path)
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the disk
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
-    Its statements wait so many seconds for a lock.
-    """
+
+def open_file(path: Path, wait_s: float) -> sqlite3.Connection:
+    """Open a file that is there, and change nothing; one that is not is an error, not a new spool."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -64,8 +75,6 @@ def connect(path: Path, wait_s: float) -> sqlite3.Connection:
     )
     try:
         refuse_strangers(connection, path)
-        use_write_ahead_log(connection, path)
-        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the disk
     except BaseException:
         connection.close()
         raise

@@ -138,9 +138,9 @@ def fateful_postgres(fate: Fate) -> Iterator[None]:
         connection.pgconn.finish()
 
 
-def fates(steps: int) -> Iterator[Fate]:
-    """Yield every step of so many with everything that can happen at it."""
-    for at in range(1, steps + 1):
+def fates_at_steps_of(undisturbed: Fate) -> Iterator[Fate]:
+    """Yield every step of a life that was lived to its end, with everything that can happen at it."""
+    for at in range(1, undisturbed.steps + 1):
         for how in How:
             yield Fate(at, how)
 

@@ -5,6 +5,7 @@ Each is followed by what happens then in production: leases and bells run out, t
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from threading import Event
 from typing import Any
 
@@ -15,7 +16,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from faults.audit import Pushed, assert_nothing_lost_nothing_twice, gathered
-from faults.crash_points import Died, Fate, fateful_postgres, fateful_redis, fates, told
+from faults.crash_points import Died, Fate, fateful_postgres, fateful_redis, fates_at_steps_of, told
 from faults.fleet import POOL, RULES, SETTINGS
 from faults.seasons import raws, season
 from petard_schema import Keys
@@ -130,19 +131,26 @@ def scene(settings: Settings, owner: psycopg.Connection[Any]) -> Iterator[Scene]
     scene.close()
 
 
-def every_fate(scene: Scene, prepare: Callable[[], None], work: Callable[[Redis], None]) -> Iterator[Fate]:
-    """Do the work once for every step of it and everything that can happen there; yield after each.
+def try_every_step(
+    scene: Scene,
+    prepare: Callable[[], None],
+    work: Callable[[Redis], None],
+    recover: Callable[[], None],
+) -> int:
+    """Do the work once undisturbed, then once for every step and everything that can happen there.
 
-    What is yielded last has nothing happen to it.
+    After each, recover and check everything. Returns how often it was done.
     """
-    counting = Fate()
-    prepare()
-    live(scene, counting, work)
-    yield counting
-    for fate in fates(counting.steps):
+    undisturbed = Fate()
+    tried = 0
+    for fate in chain([undisturbed], fates_at_steps_of(undisturbed)):
         prepare()
         live(scene, fate, work)
-        yield fate
+        with told(fate):
+            recover()
+            scene.audit(EVENTS)
+        tried += 1
+    return tried
 
 
 def live(scene: Scene, fate: Fate, work: Callable[[Redis], None]) -> None:
@@ -157,14 +165,7 @@ def test_drain_may_end_at_every_step(scene: Scene) -> None:
         scene.clear()
         scene.push(EVENTS)
 
-    tried = 0
-    for fate in every_fate(scene, prepare, scene.live_as_drain):
-        with told(fate):
-            scene.recover()
-            scene.audit(EVENTS)
-        tried += 1
-
-    assert tried > 100
+    assert try_every_step(scene, prepare, scene.live_as_drain, scene.recover) > 100
 
 
 def test_publisher_may_end_at_every_step(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,14 +179,7 @@ def test_publisher_may_end_at_every_step(scene: Scene, monkeypatch: pytest.Monke
         scene.push(REST)
         scene.drain()
 
-    tried = 0
-    for fate in every_fate(scene, prepare, scene.live_as_publisher):
-        with told(fate):
-            scene.publish()
-            scene.audit(EVENTS)
-        tried += 1
-
-    assert tried > 30
+    assert try_every_step(scene, prepare, scene.live_as_publisher, scene.publish) > 30
 
 
 def test_dispatcher_may_end_at_every_step(scene: Scene) -> None:
@@ -193,13 +187,9 @@ def test_dispatcher_may_end_at_every_step(scene: Scene) -> None:
         scene.clear()
         scene.push(EVENTS)
 
-    tried = 0
-    for fate in every_fate(scene, prepare, scene.live_as_dispatcher):
-        with told(fate):
-            scene.let_leases_run_out()
-            run_worker(scene.settings, Event(), burst=True)
-            scene.publish()
-            scene.audit(EVENTS)
-        tried += 1
+    def recover() -> None:
+        scene.let_leases_run_out()
+        run_worker(scene.settings, Event(), burst=True)
+        scene.publish()
 
-    assert tried > 30
+    assert try_every_step(scene, prepare, scene.live_as_dispatcher, recover) > 30

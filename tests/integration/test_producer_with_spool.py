@@ -358,11 +358,13 @@ def test_producer_in_the_way_of_another_program_says_so(redis_url: str, tmp_path
     (tmp_path / "notes.txt").write_text("My notes, which are not a database. " * 300)
 
     for path, words in (
-        (tmp_path / "notes.txt", "the file of another program"),
+        (tmp_path / "notes.txt", "no SQLite database"),
         (tmp_path / "a" / "b", "cannot"),
     ):
         with pytest.raises(SpoolUnusable, match=words):
             Producer.from_url(redis_url, source=SOURCE, spool=path)
+
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("option", [{"spool_limit": 0}, {"block_at_most": 0}])

@@ -2,6 +2,8 @@ import multiprocessing
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import pytest
 from petard_producer import SpoolBusy, SpoolFull, SpoolUnusable
 from petard_producer.file_lock import FileLock
 from petard_producer.spool import ElementsByPool, Spool
+from petard_producer.spool_file import check_place, make_file
 from petard_producer.waker import Waker
 from petard_producer.write_spool import SpoolWriter
 
@@ -254,7 +257,7 @@ def file_for_fifo(path: Path) -> None:
     ("spoil", "words"),
     [
         (other_program, "another program"),
-        (text, "the file of another program"),
+        (text, "no SQLite database"),
         (newer_release, "version 2"),
         (other_prefix, "'another', not 'petard'"),
         (damaged, "is damaged"),
@@ -268,6 +271,31 @@ def test_file_that_is_no_spool_is_refused(path: Path, spoil: Any, words: str) ->
         Spool(path, prefix="petard", limit=LIMIT)
 
     assert str(path) in str(refusal.value)
+
+
+TRY_TO_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+    except OSError:
+        print("locked")
+"""
+
+
+def locked_for_others(path: Path) -> bool:
+    told = subprocess.run([sys.executable, "-c", TRY_TO_LOCK, path], capture_output=True, check=True)
+    return told.stdout == b"locked\n"
+
+
+def test_look_at_a_spool_leaves_this_process_its_locks_on_it(spool: Spool, path: Path) -> None:
+    add(spool, {"a": [b"a1"]})
+    before = locked_for_others(path)
+
+    check_place(path)
+    make_file(path)
+
+    assert (before, locked_for_others(path)) == (True, True)
 
 
 def test_what_is_no_spool_is_left_as_it_was(tmp_path: Path) -> None:
