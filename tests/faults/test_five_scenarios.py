@@ -44,20 +44,21 @@ def end_sessions(fleet: Fleet) -> None:
 
 
 def use_up_connections(fleet: Fleet) -> None:
-    """Leave no connection for ours, who have just lost theirs; then go away."""
+    """Leave no connection for ours until they were told so; then go away."""
+    where = "FROM pg_stat_activity WHERE application_name LIKE 'petard %'"
+    before = sum(map(refused, fleet.roles))
     with ExitStack() as strangers, fleet.owner() as admin:
 
-        def nobody_of_ours() -> bool:
-            where = "FROM pg_stat_activity WHERE application_name LIKE 'petard %'"
+        def ours_are_refused() -> bool:
+            # Again each time: one of ours that was just connecting has no name yet and keeps its place.
             admin.execute(f"SELECT pg_terminate_backend(pid) {where}")
             with contextlib.suppress(psycopg.OperationalError):
                 while True:
                     strangers.enter_context(psycopg.connect(fleet.postgres.url, application_name="stranger"))
-            return admin.execute(f"SELECT count(*) {where}").fetchone() == (0,)
+            nobody = admin.execute(f"SELECT count(*) {where}").fetchone() == (0,)
+            return nobody and sum(map(refused, fleet.roles)) > before
 
-        wait_until(nobody_of_ours, "strangers to have every connection")
-        refusals = sum(map(refused, fleet.roles))
-        wait_until(lambda: sum(map(refused, fleet.roles)) > refusals, "ours to be refused", 20)
+        wait_until(ours_are_refused, "strangers to have every connection", 60)
 
 
 def refused(role: Role) -> int:

@@ -631,9 +631,8 @@ def start_worker() -> Iterator[Callable[[str], WorkerProcess]]:
 
     yield start
     for worker in started:
-        if worker.process.poll() is None:
+        with worker.process:  # closes its pipes
             worker.process.kill()
-            worker.process.communicate()
 
 
 StartWorker = Callable[[str], WorkerProcess]

@@ -1,4 +1,3 @@
-import multiprocessing
 import os
 import sqlite3
 import stat
@@ -456,25 +455,28 @@ def test_unexpected_failure_reaches_the_caller_and_the_next_call_works(
     assert elements(spool) == {"a": [b"a2"]}
 
 
-def hold(path: Path, ready: Any) -> None:
-    lock = FileLock(path, "sending")
-    assert lock.take()
-    ready.set()
-    time.sleep(60)
+HOLDER = """
+import sys
+from pathlib import Path
+from petard_producer.file_lock import FileLock
+
+lock = FileLock(Path(sys.argv[1]), "sending")
+print(lock.take(), flush=True)
+sys.stdin.read()
+"""
 
 
 def test_lock_dies_with_its_process(path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    ready = spawn.Event()
-    holder = spawn.Process(target=hold, args=(path, ready))
-    holder.start()
+    command = [sys.executable, "-c", HOLDER, str(path)]
     lock = FileLock(path, "sending")
-    try:
-        assert ready.wait(30)
-        assert not lock.take()
-    finally:
-        holder.kill()
-        holder.join()
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "True\n"
+            assert not lock.take()
+        finally:
+            holder.kill()
 
     assert lock.take()
     lock.close()
