@@ -75,7 +75,7 @@ class Producer:
         source: str,
         prefix: str = "petard",
         poke: bool = True,
-        signing_key: str | Sequence[str] = (),
+        signing_key: str | Sequence[str] | None = None,
         spool: Path | str | None = None,
         spool_limit: int = SPOOL_LIMIT,
         block_at_most: float = 1.0,
@@ -83,7 +83,7 @@ class Producer:
         """Push through a client of your own; `source` names this server in every event it composes.
 
         Such a client should not retry by itself (`Retry(NoBackoff(), 0)`): its retries would multiply. Raises
-        BadSigningKeyError for a key that is none.
+        BadSigningKeyError for a key that is none, and ValueError for a list without one.
         The spool holds at most `spool_limit` bytes of events, and a push waits for its disk for at most
         `block_at_most` seconds. One spool is for one Redis; several processes of one machine may share it.
         """
@@ -94,7 +94,9 @@ class Producer:
         self._client = client
         self._source = source
         keys = [signing_key] if isinstance(signing_key, str) else signing_key
-        self._signing_keys = [read_key(key) for key in keys]
+        if keys is not None and not keys:
+            raise ValueError("signing_key has no keys; leave it out to push unsigned")
+        self._signing_keys = [read_key(key) for key in keys or ()]
         self._lists = Lists(client, Keys(prefix), poke=poke)
         self._spool = (
             ThroughSpool(
@@ -117,7 +119,7 @@ class Producer:
         source: str,
         prefix: str = "petard",
         poke: bool = True,
-        signing_key: str | Sequence[str] = (),
+        signing_key: str | Sequence[str] | None = None,
         spool: Path | str | None = None,
         spool_limit: int = SPOOL_LIMIT,
         block_at_most: float = 1.0,

@@ -22,6 +22,7 @@ from integration.arena import (
     records,
     run_drain,
 )
+from integration.letters import run_all
 from petard_producer import Producer
 from petard_schema import Keys
 from petard_worker.apply import apply_batch, apply_or_bury_head
@@ -30,10 +31,8 @@ from petard_worker.intake import Intake
 from petard_worker.jobs import Workshop, submit_event
 from petard_worker.keyring import Keyring
 from petard_worker.pool_changes import PoolChange, change_pool
-from petard_worker.postgres import dead_letters as table
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.letter_finds import LetterFilter
-from petard_worker.replay import replay
 from petard_worker.signing_keys import read_signing_keys
 from petard_worker.status import head_age
 from petard_worker.waiting import find_waiting
@@ -222,10 +221,10 @@ def test_a_dead_letter_that_is_replayed_after_its_key_was_added_counts_once(
     element = signed(finished(1), key(2))
     push(client, keys, [element, element])
     run_drain(signing)
-    (letter,) = table.find_ids(connection, LetterFilter(reason="bad_signature"))
     signing.keyring.keys = read_signing_keys(setting({SOURCE: [key(2), key(1)]}))
 
-    assert list(replay(connection, client, keys, [letter], "ops")) == [1]
+    steps = run_all(connection, client, keys, LetterFilter(reason="bad_signature"))
+    assert sum(step.sent for step in steps) == 1
     run_drain(signing)
     push(client, keys, [element])
     run_drain(signing)
@@ -240,7 +239,7 @@ def test_a_replay_with_the_key_still_missing_stays_dead(
     push(client, keys, [signed(finished(1), key(2))])
     run_drain(signing)
 
-    list(replay(connection, client, keys, table.find_ids(connection, LetterFilter()), "ops"))
+    run_all(connection, client, keys)
     run_drain(signing)
 
     assert counted(owner) == []
@@ -340,6 +339,11 @@ def test_a_producer_without_a_key_pushes_byte_for_byte(client: Redis, keys: Keys
 def test_a_producer_with_a_key_that_is_none_is_not_made(client: Redis, bad: str | list[str]) -> None:
     with pytest.raises(ValueError, match="a key"):
         Producer(client, source=SOURCE, signing_key=bad)
+
+
+def test_a_producer_with_a_list_without_keys_is_not_made(client: Redis) -> None:
+    with pytest.raises(ValueError, match="leave it out to push unsigned"):
+        Producer(client, source=SOURCE, signing_key=[])
 
 
 def test_a_key_is_rotated_and_revoked_in_its_file_while_the_worker_runs(
