@@ -229,6 +229,21 @@ RULES = (
         ("tests/unit/test_spool.py",),
     ),
     Rule(
+        "a confirmed event is removed after it was sent",
+        "producer/petard_producer/send_spool.py",
+        "        refused = self._lists.append(\n",
+        "        self._spool.remove({pool: events[-1].place for pool, events in chunk.items()})\n"
+        "        refused = self._lists.append(\n",
+        ("tests/unit/test_send_spool.py", "tests/integration/test_producer_with_spool.py"),
+    ),
+    Rule(
+        "what Redis refuses holds up what is behind it in its pool",
+        "producer/petard_producer/send_spool.py",
+        " for pool, events in chunk.items() if pool not in refused}\n",
+        " for pool, events in chunk.items()}\n",
+        ("tests/unit/test_send_spool.py",),
+    ),
+    Rule(
         "a replay notes what it pushed in the same step",
         f"{WORKER}/replay.py",
         "if pushed > 0 then redis.call('SET', KEYS[2], string.format('%.0f', last), 'EX', ARGV[1]) end\n",
@@ -241,5 +256,33 @@ RULES = (
         "    fits = False\n",
         "    fits = True\n",
         ("tests/unit/test_signing.py",),
+    ),
+    Rule(
+        "nobody speaks in the name of another source",
+        f"{WORKER}/signing_keys.py",
+        "    if signed_by is not None and event.source != signed_by:\n",
+        "    if False:\n",
+        ("tests/unit/test_signing.py",),
+    ),
+    Rule(
+        "nobody speaks unsigned in the name of a source that signs",
+        f"{WORKER}/signing_keys.py",
+        "    if signed_by is None:\n",
+        "    if False:\n",
+        ("tests/integration/test_signed_events.py",),
+    ),
+    Rule(
+        "a source speaks in its pools only",
+        f"{WORKER}/signing_keys.py",
+        "    if source.pools is not None and event.data.pool not in source.pools:\n",
+        "    if False:\n",
+        ("tests/integration/test_signed_events.py",),
+    ),
+    Rule(
+        "a pool may demand signatures",
+        f"{WORKER}/batch.py",
+        "    elif signed_only:\n",
+        "    elif False:\n",
+        ("tests/integration/test_signed_events.py",),
     ),
 )
