@@ -265,6 +265,24 @@ def test_groups_dry_run_and_runs_are_counted(run, play, orphan):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("discard", "--all", "--reason", "  ", "--yes"), "'  ' says nothing"),
+        (("discard", "--all", "--reason", "x" * 1_001, "--yes"), "has 1001 characters, the limit is 1000"),
+        (("discard", "--all", "--reason", "not_json", "--yes"), "--refused-for 'not_json'"),
+        (("purge", "--older", "0s", "--export", "-", "--yes"), "wants a file"),
+    ],
+)
+def test_closing_without_sense_is_refused(run, orphan, arguments, words):
+    refused = run("dead", *arguments)
+
+    (letter,) = run("dead", "list", "--json").json
+    assert refused.code == 2
+    assert words in refused.stderr
+    assert letter["state"] == "open"
+
+
 def test_purge_exports_closed_letters_and_leaves_open_ones(run, play, orphan, tmp_path):
     play(b"one")
     run("dead", "discard", str(orphan), "--reason", "a test", "--yes")

@@ -86,8 +86,10 @@ def check_why(reason: str | None) -> None:
         raise CommandFailed(
             f"--reason says in words why you discard; letters refused for it: --refused-for {reason!a}", USAGE
         )
-    if not reason.strip() or len(reason) > MOST_REASON:
-        raise CommandFailed(f"--reason has {len(reason)} characters, 1 to {MOST_REASON} are wanted", USAGE)
+    if not reason.strip():
+        raise CommandFailed(f"--reason {reason!a} says nothing: why are they discarded?", USAGE)
+    if len(reason) > MOST_REASON:
+        raise CommandFailed(f"--reason has {len(reason)} characters, the limit is {MOST_REASON}", USAGE)
 
 
 def ask_why() -> str:
@@ -111,6 +113,8 @@ def purge(
     """Delete letters that were replayed or discarded long ago; open ones never."""
     if state not in {None, "replayed", "discarded"}:
         raise CommandFailed(f"--state {state!a} is neither replayed nor discarded", USAGE)
+    if export == Path("-"):
+        raise CommandFailed("--export wants a file that stays; standard output is none", USAGE)
     before = option_ago("--older", older, datetime.now(UTC))
     assert before is not None
     wanted = ClosedFilter(before, pool, state)

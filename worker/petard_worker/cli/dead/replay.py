@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import psycopg
 import redis
 import typer
 
@@ -153,7 +154,7 @@ def work(connection: Connection, client: redis.Redis, keys: Keys, run: Run, rate
             for step in give_turns(connection, client, keys, run, Pace(rate)):
                 sent, closed, cut = sent + step.sent, closed + step.closed, cut + step.cut
                 bar.show(sent + closed + cut, run.waiting)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, redis.RedisError, psycopg.Error):
         talk("'petard dead replay --resume' goes on with the rest")
         raise
     talk(f"replayed {sent}: 'petard dead list' shows those that come back")
