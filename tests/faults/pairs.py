@@ -30,12 +30,30 @@ STANDBY = "standby"
 PATIENCE_SECONDS = 60
 
 
-class PostgresPair:
-    """A primary and a streaming standby behind one address; who is which changes with every failover."""
+class Pair:
+    """What both pairs have: proxies in front of the servers and between them, and an end."""
+
+    proxy: TcpProxy
+    replication: TcpProxy
 
     def __init__(self) -> None:
         """Make both servers when entered."""
         self._stack = ExitStack()
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def stall_replication(self) -> None:
+        """Let the follower receive nothing more, though its connection stands."""
+        self.replication.hang()
+
+    def go_on_replicating(self) -> None:
+        """Let the follower receive what it has missed."""
+        self.replication.go_on()
+
+
+class PostgresPair(Pair):
+    """A primary and a streaming standby behind one address; who is which changes with every failover."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -47,9 +65,6 @@ class PostgresPair:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
     @property
     def url(self) -> str:
         """The address for clients, whoever is behind it."""
@@ -60,14 +75,6 @@ class PostgresPair:
         """A session with one of the two, past the proxy."""
         with psycopg.connect(server.url, autocommit=True, application_name="test") as connection:
             yield connection
-
-    def stall_replication(self) -> None:
-        """Let the standby receive nothing more, though its connection stands."""
-        self.replication.hang()
-
-    def go_on_replicating(self) -> None:
-        """Let the standby receive what it has missed."""
-        self.replication.go_on()
 
     def wait_until_replicated(self) -> None:
         """Wait until the standby shows all that the primary has written up to this call."""
@@ -178,12 +185,8 @@ def pg_basebackup(folder: Path) -> str:
     return str(program)
 
 
-class RedisPair:
+class RedisPair(Pair):
     """A primary and its replica behind one address; who is which changes with every failover."""
-
-    def __init__(self) -> None:
-        """Make both servers when entered."""
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -195,9 +198,6 @@ class RedisPair:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
     @property
     def url(self) -> str:
         """The address for clients, whoever is behind it."""
@@ -208,14 +208,6 @@ class RedisPair:
         """A client of one of the two, past the proxy."""
         with redis.Redis.from_url(server.url, retry=Retry(NoBackoff(), 0), socket_timeout=5) as client:
             yield client
-
-    def stall_replication(self) -> None:
-        """Let the replica receive nothing more, though its connection stands."""
-        self.replication.hang()
-
-    def go_on_replicating(self) -> None:
-        """Let the replica receive what it has missed."""
-        self.replication.go_on()
 
     def wait_until_replicated(self) -> None:
         """Wait until the replica has all that the primary has written up to this call."""
