@@ -142,7 +142,7 @@ RULES = (
         f"{WORKER}/batch.py",
         "            except Exception as error:  # noqa: BLE001",
         "            except KeyboardInterrupt as error:  # noqa: BLE001",
-        ("tests/integration/test_breaker_pool.py",),
+        ("tests/unit/test_batch.py",),
     ),
     Rule(
         "the end of a stream is compared, not only its last entry",
@@ -159,10 +159,10 @@ RULES = (
         ("tests/integration/test_poison.py",),
     ),
     Rule(
-        "an event that Postgres refuses is found by halving the batch",
+        "an event that Postgres refuses is isolated",
         f"{WORKER}/jobs.py",
-        "                self.suspect = min(limit, self.intake.waiting())\n",
-        "                self.suspect = limit\n",
+        "            if is_of_one_event(error) and self.suspect != 1:\n",
+        "            if False:\n",
         ("tests/integration/test_poison.py",),
     ),
     Rule(
@@ -212,7 +212,7 @@ RULES = (
         f"{WORKER}/postgres/connect.py",
         " -c synchronous_commit=on",
         " -c synchronous_commit=off",
-        ("tests/integration/test_migrate.py", "tests/integration/test_apply.py"),
+        ("tests/integration/test_apply.py",),
     ),
     Rule(
         "what is trimmed stays as a copy",
@@ -234,7 +234,7 @@ RULES = (
         "        refused = self._lists.append(\n",
         "        self._spool.remove({pool: events[-1].place for pool, events in chunk.items()})\n"
         "        refused = self._lists.append(\n",
-        ("tests/unit/test_send_spool.py", "tests/integration/test_producer_with_spool.py"),
+        ("tests/unit/test_send_spool.py",),
     ),
     Rule(
         "what Redis refuses holds up what is behind it in its pool",

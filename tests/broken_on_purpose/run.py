@@ -100,15 +100,18 @@ def run_tests(copy: Path, rule: Rule) -> subprocess.CompletedProcess[str]:
     """Run the rule's tests on the copy, up to the first that fails."""
     folders = [str(copy / folder) for folder in ("schema", "producer", "worker")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *rule.tests]
-    return subprocess.run(
-        command,
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    try:
+        return subprocess.run(
+            command,
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -1, f"took longer than {SECONDS} s", "")
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg import sql
 from redis import Redis
 
 from integration.arena import (
@@ -31,7 +32,7 @@ from petard_worker.apply import Applied, PoolStoppedError, apply_batch
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.postgres import pools
-from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.simulate import Season, simulate_with_labels
 
@@ -51,6 +52,16 @@ def test_a_finished_game_rates_both_players(
     assert (standing["alice"].games, standing["alice"].wins, standing["bob"].losses) == (1, 1, 1)
     assert standing["alice"].last_played == START + timedelta(minutes=1)
     assert client.llen(keys.events("p")) == 0
+
+
+def test_a_commit_is_on_disk_whatever_the_database_says(database_url: str, owner: psycopg.Connection) -> None:
+    name = sql.Identifier(owner.info.dbname)
+    owner.execute(sql.SQL("ALTER DATABASE {} SET synchronous_commit = off").format(name))
+
+    with connect_worker(database_url, "test") as worker, psycopg.connect(database_url) as anybody:
+        told = [session.execute("SHOW synchronous_commit").fetchone() for session in (anybody, worker)]
+
+    assert told == [("off",), ("on",)]
 
 
 def test_nothing_waiting_writes_nothing(connection: Connection, client: Redis, keys: Keys) -> None:

@@ -829,9 +829,13 @@ def test_one_publisher_of_the_fleet_is_active_and_another_takes_over(
     ]
     lock = {"lock": outbox.PUBLISHER_LOCK & 0xFFFFFFFF}
     holder = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %(lock)s AND granted"
-    for thread in threads:
-        thread.start()
-    wait_until(lambda: owner.execute(holder, lock).fetchone(), "an active publisher", 5)
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'petard pub'"
+    with capture_logs() as logs:
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: owner.execute(holder, lock).fetchone(), "an active publisher", 5)
+        wait_until(lambda: owner.execute(sessions).fetchone() == (2,), "the other one", 5)
+        wait_until(lambda: len(logs) == 2, "both to say what they do", 5)
     pids = owner.execute(holder, lock).fetchall()
     apply_all(connection, client, keys, games(10))
     wait_until(lambda: len(stream_ids(client, keys)) == 10, "the first entries", 5)
@@ -845,6 +849,7 @@ def test_one_publisher_of_the_fleet_is_active_and_another_takes_over(
         thread.join(10)
     for own in clients:
         own.close()
+    assert sorted(line["event"] for line in logs) == ["publisher_active", "publisher_standing_by"]
     assert len(pids) == 1
     assert stream_ids(client, keys) == [f"1-{seq}" for seq in range(1, 21)]
 
