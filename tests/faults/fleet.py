@@ -14,7 +14,9 @@ from typing import TypeVar, cast
 import psycopg
 import redis
 from psycopg.rows import TupleRow
+from rq.job import Job
 from rq.registry import FailedJobRegistry
+from rq.serializers import JSONSerializer
 
 from faults.audit import Pushed, assert_nothing_lost_nothing_twice, gathered
 from petard_schema import Keys
@@ -267,8 +269,14 @@ class Fleet:
             return client.llen(queue.key), client.llen(queue.intermediate_queue_key)
 
     def failed_jobs(self) -> int:
+        return len(self.failures_of_jobs())
+
+    def failures_of_jobs(self) -> list[str]:
+        """Return the last line of what RQ keeps of each failed job."""
         with self.client as client:
-            return FailedJobRegistry(self.keys.prefix, connection=client).count
+            registry = FailedJobRegistry(self.keys.prefix, connection=client, serializer=JSONSerializer)
+            jobs = Job.fetch_many(registry.get_job_ids(cleanup=False), client, JSONSerializer)
+        return [str(job and job.exc_info).strip().splitlines()[-1] for job in jobs]
 
     def logs(self) -> str:
         """The last words of every process, for a failed test."""

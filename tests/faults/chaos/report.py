@@ -54,7 +54,8 @@ class Report:
     """From the end of the last fault until the stream had what the ledger had then."""
     differences: Differences | None = None
     bit_equal: bool = False
-    failed_jobs: int = 0
+    failed_jobs: list[str] = field(default_factory=list)
+    """Why RQ keeps jobs as failed: of each the last line."""
     seconds: float = 0.0
     failure: str | None = None
 
@@ -89,7 +90,7 @@ class Report:
             ("ratings bit-equal to a fold", "yes" if self.bit_equal else "NO"),
             ("stream caught up after the last fault", f"{self.caught_up_seconds:.1f} s"),
             ("follower", f"{self.followed} entries, {self.snapshots} new starts"),
-            ("failed RQ jobs", str(self.failed_jobs)),
+            ("failed RQ jobs", ", ".join([str(len(self.failed_jobs)), *self.failed_jobs])),
             *((f"not done: {kind}", reason) for kind, reason in self.skipped.items()),
         ]
 

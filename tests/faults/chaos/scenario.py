@@ -250,4 +250,4 @@ class Run:
         report.bit_equal = True
         unexpected = stage.unexpected_ends()
         assert not unexpected, f"processes ended as none should: {unexpected}"
-        report.failed_jobs = fleet.failed_jobs()
+        report.failed_jobs = fleet.failures_of_jobs()
