@@ -11,7 +11,8 @@ from hostile.bad_fields import BAD_FIELDS, NO_EVENTS
 from hostile.bad_times import BAD_TIMES
 from hostile.draw import Draw, Json, Payload, Spoiled
 from hostile.no_games import NO_GAMES, NOT_HERE_AND_NOW
-from hostile.no_json import NO_JSON
+from hostile.no_json import NO_JSON, TOO_LARGE
+from petard_schema.envelope import MAX_EVENT_BYTES
 
 Made = tuple[bytes, str]
 
@@ -59,5 +60,8 @@ def hostile(seed: int, count: int, start: int = 0) -> Iterator[Payload]:
 def payload(seed: int, kind: str, number: int) -> Payload:
     """Return a text of this class; numbers begin at 0, and each makes another text."""
     # Numbers of one length: none is the start of another, so a text that was cut off is still its own.
-    raw, reason = KINDS[kind](Draw(seed, 1_000_000_000 + number))
+    draw = Draw(seed, 1_000_000_000 + number)
+    raw, reason = KINDS[kind](draw)
+    while len(raw) > MAX_EVENT_BYTES and reason != TOO_LARGE:  # size is looked at first
+        raw, reason = KINDS[kind](draw)
     return Payload(kind, raw, reason)
