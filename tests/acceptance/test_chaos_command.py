@@ -1,4 +1,4 @@
-"""`petard chaos` as people run it: a small run, a wrong name, no checkout, Ctrl-C."""
+"""`petard chaos` as people run it: a small run, a wrong name, Ctrl-C."""
 
 import json
 import signal
@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from petard_worker.cli import chaos
 from petard_worker.cli.app import app
-from petard_worker.cli.errors import INTERRUPTED, USAGE, CommandFailed
+from petard_worker.cli.errors import INTERRUPTED, USAGE
 
 SMALL = ("--events", "2000", "--faults", "2", "--only", "end_sessions", "--only", "kill_a_worker")
 
@@ -40,24 +39,6 @@ def test_unknown_kind_is_a_usage_error_that_lists_the_kinds(petard):
     assert ended.returncode == USAGE
     assert "earthquake" in ended.stderr
     assert "wipe_redis" in ended.stderr
-
-
-def test_without_a_checkout_the_remedy_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(chaos, "CHECKOUT", tmp_path)
-
-    with pytest.raises(CommandFailed, match="clone the repository") as refused:
-        chaos.find_harness()
-
-    assert refused.value.code == USAGE
-
-
-def test_without_the_dev_extra_the_remedy_is_said(monkeypatch):
-    monkeypatch.setattr(chaos, "NEEDED", "a_package_that_is_not_there")
-
-    with pytest.raises(CommandFailed, match=r"pip install -e '\.\[dev\]'") as refused:
-        chaos.find_harness()
-
-    assert refused.value.code == USAGE
 
 
 def test_too_few_events_are_a_usage_error():
