@@ -1,60 +1,58 @@
-"""Single costs: a waiting event's memory, a game's maths, one event's parsing and folding, a forecast."""
+"""Single costs, without a server: a game's maths, one event's parsing and folding, a forecast."""
 
 import random
-import statistics
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from pipeline import POOL, producing
-from roles import Place
-
-from petard_schema import Keys
+from benchmarks.games import POOL, season
+from benchmarks.lines import RATE, Line, Measured, at_most
+from benchmarks.plan import Plan
+from benchmarks.servers import Servers
 from petard_worker.batch import Batch, History, read_arrival
 from petard_worker.ratings.calculator import USUAL_RUNS, Entrant, Setting, simulate_round_robin
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.ratings.system import Game, GameSide, PlayerState, RatingSystem
-from petard_worker.redis_client import connect_redis
 
+SYSTEMS = ("glicko", "glicko2", "elo", "weng_lin")
+"""Whose maths is measured by itself."""
 GAMES = 50_000
 PLAYERS = 1_000
 ENTRANTS = 16
 
-
-class Waiting(NamedTuple):
-    """What an event costs while it waits."""
-
-    text_bytes: float
-    """Mean length of the events themselves."""
-    overhead_by_memory_usage: float
-    overhead_by_info: float
+LINES = (
+    Line("parsing", "parsing and validating alone", RATE),
+    Line("folding", "folding alone, in one batch", RATE),
+    *(Line(f"maths_{name}", f"{name}, the maths alone", "games/s") for name in SYSTEMS),
+    Line("forecast_seconds", "forecast, 10,000 tournaments of 16", "s", at_most(10)),
+)
 
 
-def measure_waiting(place: Place, events: Sequence[bytes]) -> Waiting:
-    """Return the bytes Redis needs per waiting event beyond its own text."""
-    text = sum(len(event) for event in events)
-    with connect_redis(place.redis_url) as client, producing(place) as producer:
-        client.ping()
-        before = int(client.info("memory")["used_memory"])
-        producer.push_many_json(events)
-        after = int(client.info("memory")["used_memory"])
-        usage = client.memory_usage(Keys().events(POOL), samples=0)
-    count = len(events)
-    return Waiting(text / count, (int(str(usage)) - text) / count, (after - before - text) / count)
+def lines(_plan: Plan) -> Sequence[Line]:
+    return LINES
+
+
+def measure(_servers: Servers, plan: Plan) -> Measured:
+    """Measure one after the other."""
+    events = season(plan.events, plan.players)
+    yield "parsing", measure_parsing(events)
+    yield "folding", measure_folding(events)
+    for name in SYSTEMS:
+        yield f"maths_{name}", measure_rating(name)
+    yield "forecast_seconds", measure_forecast()
 
 
 def measure_rating(name: str) -> float:
     """Return how many games a second a system rates alone: pure Python, states carried from game to game.
 
-    Games of two among a thousand players; the median of five runs.
+    Games of two among a thousand players.
     """
     system = pool_rules(name, {}).system
     chance = random.Random(1)
     games = [
         (*chance.sample(range(PLAYERS), 2), *chance.choice([(1, 2), (2, 1), (1, 1)])) for _ in range(GAMES)
     ]
-    return statistics.median(rate_all(system, games) for _ in range(5))
+    return rate_all(system, games)
 
 
 def rate_all(system: RatingSystem, games: Sequence[tuple[int, int, int, int]]) -> float:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
 import psycopg
-from pipeline import POOL, make_pool
-from roles import Place
 
+from benchmarks.games import POOL
+from benchmarks.pipeline import make_pools
+from benchmarks.servers import Place
 from petard_worker.apply import apply_arrivals
 from petard_worker.batch import Arrival, read_arrival
 from petard_worker.breaker import Breaker
@@ -38,7 +39,7 @@ PUT_ASIDE: LiteralString = """
 
 def write_by_sql(place: Place, events: Sequence[bytes]) -> float:
     """Return how many events a second Postgres alone can write the rows of."""
-    make_pool(place.database_url)
+    make_pools(place.database_url, POOL)
     with psycopg.connect(place.database_url, autocommit=True, options=WORKER_LIMITS) as owner:
         owner.execute(STAGING)
         play(place, events)

@@ -1,38 +1,35 @@
-"""Petard itself: events are pushed, one `petard worker` applies them."""
+"""Petard itself: events are pushed, `petard worker` applies them."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import psycopg
-from roles import Place, Role, start, wait_until
+from redis import Redis
+from rq import Worker
 
+from benchmarks.games import POOL
+from benchmarks.roles import Role, start, wait_until
+from benchmarks.servers import Place
 from petard_producer import Producer
 from petard_schema import Keys
 from petard_worker.pool_settings import PoolSettings, as_given
-from petard_worker.postgres.connect import Connection, connect_worker
+from petard_worker.postgres.connect import connect_worker
 from petard_worker.postgres.pools import create_pool
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.redis_client import connect_redis
 
-POOL = "benchmark"
 SOURCE = "/benchmark"
+ASIDE = "aside"
+"""A prefix under which no worker looks."""
 
 
-class Drained(NamedTuple):
-    """How fast a backlog was applied, and what the worker needed for it."""
-
-    events_per_second: float
-    worker_peak_mb: float | None
-
-
-def make_pool(url: str) -> None:
-    """Create the pool that all games are played in."""
+def make_pools(url: str, *pools: str) -> None:
+    """Create the pools that games are played in."""
+    parameters, settings = pool_rules("glicko", {}).parameters(), as_given(PoolSettings())
     with connect_worker(url, "benchmark") as connection:
-        create_pool(
-            connection, POOL, "glicko", pool_rules("glicko", {}).parameters(), as_given(PoolSettings())
-        )
+        for pool in pools:
+            create_pool(connection, pool, "glicko", parameters, settings)
 
 
 @contextmanager
@@ -44,31 +41,56 @@ def producing(place: Place) -> Iterator[Producer]:
 
 @contextmanager
 def applied_count(place: Place) -> Iterator[Callable[[], int]]:
-    """Yield a function that tells how many events have been applied."""
+    """Yield a function that tells how many events have been applied, in all pools together."""
+    sql = "SELECT sum(seq) FROM petard.pool"
     with connect_worker(place.database_url, "benchmark") as connection:
-        yield lambda: seq_of(connection)
+
+        def applied() -> int:
+            row = connection.execute(sql).fetchone()
+            assert row is not None
+            return int(str(row[0]))
+
+        yield applied
 
 
-def seq_of(connection: Connection) -> int:
-    """Return the pool's newest seq."""
-    row = connection.execute("SELECT seq FROM petard.pool WHERE name = %(pool)s", {"pool": POOL}).fetchone()
-    assert row is not None
-    return int(str(row[0]))
+@contextmanager
+def draining(place: Place, seasons: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[Role, ...]]:
+    """Let one worker per pool, all started before, see a whole backlog at once; yield them at work."""
+    make_pools(place.database_url, *seasons)
+    with ExitStack() as stack:
+        workers = tuple(stack.enter_context(start(place, "worker")) for _ in seasons)
+        wait_for_workers(place, *workers)
+        push_aside(place, seasons)
+        bring_in(place, seasons)
+        yield workers
 
 
-def drain_backlog(place: Place, events: Sequence[bytes]) -> Drained:
-    """Push everything, then start a worker; the rate is taken from the ledger's own times."""
-    make_pool(place.database_url)
-    with producing(place) as producer:
-        producer.push_many_json(events)
-    with applied_count(place) as applied, start(place, "worker") as worker:
-        wait_until(lambda: applied() == len(events), "the backlog to be applied", worker)
-        peak = worker.peak_memory_mb()
-    return Drained(ledger_rate(place), peak)
+def push_aside(place: Place, seasons: Mapping[str, Sequence[bytes]]) -> None:
+    """Push events to where no worker sees them."""
+    with Producer.from_url(place.redis_url, source=SOURCE, prefix=ASIDE, poke=False) as producer:
+        for events in seasons.values():
+            producer.push_many_json(events)
+
+
+def bring_in(place: Place, pools: Mapping[str, object]) -> None:
+    """Let the workers see what was pushed aside, all of it in one step."""
+    with connect_redis(place.redis_url) as client, client.pipeline(transaction=True) as step:
+        for pool in pools:
+            step.rename(Keys(ASIDE).events(pool), Keys().events(pool))
+            step.publish(Keys().pushed(), pool)
+        step.execute()
+
+
+def rate_of_backlog(place: Place, seasons: Mapping[str, Sequence[bytes]]) -> float:
+    """Return how many events a second one worker per pool applies, by the ledger's own times."""
+    total = sum(map(len, seasons.values()))
+    with applied_count(place) as applied, draining(place, seasons) as workers:
+        wait_until(lambda: applied() == total, "the backlog to be applied", *workers)
+    return ledger_rate(place)
 
 
 def ledger_rate(place: Place) -> float:
-    """Return events per second from the first batch's begin to the last one's."""
+    """Return events per second from the first batch's begin to the last one's, over all pools."""
     sql = """
         WITH last AS (SELECT min(received) AS first, max(received) AS last FROM petard.ledger)
         SELECT count(*), extract(epoch FROM last.last - last.first)
@@ -81,11 +103,11 @@ def ledger_rate(place: Place) -> float:
     return int(row[0]) / float(row[1])
 
 
-def drain_while_pushing(place: Place, events: Sequence[bytes]) -> float:
-    """Push to a worker that waits already; return events per second, first push to last commit."""
-    make_pool(place.database_url)
+def rate_while_pushing(place: Place, events: Sequence[bytes]) -> float:
+    """Push to a worker that waits; return events per second, first push to last commit."""
+    make_pools(place.database_url, POOL)
     with applied_count(place) as applied, producing(place) as producer, start(place, "worker") as worker:
-        wait_for_worker(place, worker)
+        wait_for_workers(place, worker)
         started = time.perf_counter()
         producer.push_many_json(events)
         wait_until(lambda: applied() == len(events), "all events to be applied", worker)
@@ -93,12 +115,19 @@ def drain_while_pushing(place: Place, events: Sequence[bytes]) -> float:
     return len(events) / took
 
 
-def wait_for_worker(place: Place, worker: Role) -> None:
-    """Wait until a worker is at work and its dispatcher listens."""
-    keys = Keys()
+def wait_for_workers(place: Place, *workers: Role) -> None:
+    """Wait until the workers are at work and a dispatcher listens."""
     with connect_redis(place.redis_url) as client:
-        wait_until(
-            lambda: dict(client.pubsub_numsub(keys.pushed())).get(keys.pushed().encode()),
-            "the dispatcher to listen",
-            worker,
-        )
+        wait_until(lambda: listens(client, Keys().pushed()), "the dispatcher to listen", *workers)
+        wait_until(lambda: Worker.count(client) == len(workers), "the workers", *workers)
+
+
+def wait_for_publisher(place: Place, publisher: Role) -> None:
+    """Wait until the publisher listens."""
+    with connect_redis(place.redis_url) as client:
+        wait_until(lambda: listens(client, Keys().committed()), "the publisher to listen", publisher)
+
+
+def listens(client: Redis, channel: str) -> bool:
+    """Return whether anybody listens to a channel."""
+    return dict(client.pubsub_numsub(channel))[channel.encode()] > 0

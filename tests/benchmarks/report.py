@@ -1,128 +1,107 @@
-"""What the benchmark says: typed results, as a table for people or as JSON."""
+"""What a run has found, as a table for people and as JSON for programs."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
-from costs import Waiting
-from latency import Latency
+from benchmarks.lines import Line, shown
+from benchmarks.plan import Plan
 
-TARGET_OVER_JOBS = 50
-TARGET_OF_FLOOR = 0.6
-MOST_FORECAST_SECONDS = 10
+WIDTH = 9
+COLUMNS = (
+    "",
+    *(name.rjust(WIDTH) for name in ("median", "min", "max")),
+    "unit",
+    "µs each".rjust(WIDTH),
+    "target",
+)
 
-
-@dataclass(frozen=True)
-class Round:
-    """Events per second of the three ways, measured one after the other."""
-
-    jobs: float
-    petard: float
-    petard_while_pushing: float
-    floor: float
-    worker_peak_mb: float | None
-
-    @property
-    def over_jobs(self) -> float:
-        """How many times as fast as one job per event."""
-        return self.petard / self.jobs
-
-    @property
-    def of_floor(self) -> float:
-        """Which part of what Postgres does alone."""
-        return self.petard / self.floor
+Round = Mapping[str, float | None]
+"""What was measured, by the keys of the lines; ratios are taken within each round."""
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What is measured once and without comparison."""
+class Summary(NamedTuple):
+    """What all rounds say of one line."""
 
-    latency: Latency
-    waiting: Waiting
-    games_per_second: Mapping[str, float]
-    """By rating system, maths alone."""
-    parses_per_second: float
-    folds_per_second: float
-    forecast_seconds: float
-    """10,000 tournaments of 16 players."""
+    median: float
+    min: float
+    max: float
 
 
 @dataclass(frozen=True)
 class Report:
     """Everything that was measured."""
 
-    versions: dict[str, str]
-    events: int
-    job_events: int
-    players: int
-    batch_size: int
+    facts: Mapping[str, str]
+    """About the machine and the software."""
+    plan: Plan
+    lines: Mapping[str, Sequence[Line]]
+    """By the title of their part."""
     rounds: Sequence[Round]
-    costs: Costs
 
-    def summary(self) -> dict[str, float]:
-        """Return the medians of all rounds; ratios are taken within each round."""
+    def as_json(self) -> dict[str, object]:
+        lines = [line for part in self.lines.values() for line in part]
         return {
-            "jobs": median(one.jobs for one in self.rounds),
-            "petard": median(one.petard for one in self.rounds),
-            "petard_while_pushing": median(one.petard_while_pushing for one in self.rounds),
-            "floor": median(one.floor for one in self.rounds),
-            "over_jobs": median(one.over_jobs for one in self.rounds),
-            "of_floor": median(one.of_floor for one in self.rounds),
+            "facts": self.facts,
+            "plan": self.plan._asdict(),
+            "summary": {line.key: described(line, summary(line, self.rounds)) for line in lines},
+            "rounds": self.rounds,
         }
 
-    def to_json(self) -> str:
-        """Return everything as JSON."""
-        costs = asdict(self.costs) | {
-            "latency": self.costs.latency._asdict(),
-            "waiting": self.costs.waiting._asdict(),
-        }
-        return json.dumps(asdict(self) | {"costs": costs, "summary": self.summary()}, indent=2)
-
-    def lines(self) -> Iterator[str]:
-        """Yield the table, line by line."""
-        medians = self.summary()
-        yield (
-            f"{self.events} games of {self.players} players in batches of {self.batch_size}"
-            f" ({self.job_events} as jobs), median of {len(self.rounds)} rounds,"
-            f" Postgres {self.versions['postgres']}, Redis {self.versions['redis']}"
-        )
-        yield ""
-        yield f"{'one RQ job per event':38}{medians['jobs']:10,.0f} events/s"
-        yield f"{'Petard, a backlog':38}{medians['petard']:10,.0f} events/s"
-        yield f"{'Petard, while they are pushed':38}{medians['petard_while_pushing']:10,.0f} events/s"
-        yield f"{'Postgres alone, the same rows':38}{medians['floor']:10,.0f} events/s"
-        yield ratio("Petard / one job per event", medians["over_jobs"], TARGET_OVER_JOBS)
-        yield ratio("Petard / Postgres alone", medians["of_floor"], TARGET_OF_FLOOR)
-        yield ""
-        yield from self.cost_lines()
-
-    def cost_lines(self) -> Iterator[str]:
-        """Yield the lines about single costs."""
-        latency, waiting = self.costs.latency, self.costs.waiting
-        label = f"push to follower, {latency.events_per_second:g} events/s"
-        yield (
-            f"{label:38}{latency.p50_ms:10.1f} ms p50, {latency.p95_ms:.1f} p95,"
-            f" {latency.p99_ms:.1f} p99, {latency.max_ms:.1f} max"
-        )
-        yield (
-            f"{'waiting in Redis, beyond the text':38}{waiting.overhead_by_memory_usage:10.1f} bytes an event"
-            f" ({waiting.overhead_by_info:.1f} by INFO; texts of {waiting.text_bytes:.0f})"
-        )
-        peaks = [one.worker_peak_mb for one in self.rounds if one.worker_peak_mb is not None]
-        if peaks:
-            yield f"{'most memory of the worker':38}{max(peaks):10.0f} MB"
-        for system, rate in self.costs.games_per_second.items():
-            yield f"{system + ' alone, a fold':38}{rate:10,.0f} games/s"
-        yield f"{'parsing alone':38}{self.costs.parses_per_second:10,.0f} events/s"
-        yield f"{'folding alone':38}{self.costs.folds_per_second:10,.0f} events/s"
-        seconds = self.costs.forecast_seconds
-        reached = "reached" if seconds <= MOST_FORECAST_SECONDS else "missed"
-        yield (
-            f"{'forecast, 10,000 tournaments of 16':38}{seconds:10.1f} s ({reached}: {MOST_FORECAST_SECONDS})"
+    def title(self) -> str:
+        """Return what the table is about, in one line."""
+        plan = self.plan
+        about = ", ".join(f"{name} {value}" for name, value in self.facts.items())
+        return (
+            f"{plan.events} games of {plan.players} players in batches of {plan.batch_size} ({plan.jobs} as"
+            f" jobs), rounds: {plan.rounds}; {about}"
         )
 
+    def rows(self) -> Iterator[Sequence[str]]:
+        """Yield the table, a heading before each part."""
+        for title, lines in self.lines.items():
+            yield (title, *[""] * (len(COLUMNS) - 1))
+            for line in lines:
+                yield row(line, summary(line, self.rounds))
 
-def ratio(label: str, value: float, target: float) -> str:
-    """Return the line of a ratio and whether it is what was aimed at."""
-    return f"{label:38}{value:10.2f} ({'reached' if value >= target else 'missed'}: {target:g})"
+
+def summary(line: Line, rounds: Sequence[Round]) -> Summary | None:
+    """Return median and spread; None where the system did not tell."""
+    values = [value for one in rounds if (value := one[line.key]) is not None]
+    return Summary(median(values), min(values), max(values)) if values else None
+
+
+def row(line: Line, found: Summary | None) -> Sequence[str]:
+    """Return a line of the table."""
+    numbers = found or (None, None, None)
+    each = shown(1e6 / found.median) if found and line.unit.endswith("/s") else ""
+    return (
+        f"  {line.label}",
+        *(shown(number).rjust(WIDTH) for number in numbers),
+        line.unit,
+        each.rjust(WIDTH),
+        verdict(line, found),
+    )
+
+
+def verdict(line: Line, found: Summary | None) -> str:
+    """Return whether the target was reached."""
+    if line.target is None:
+        return ""
+    if found is None:
+        return f"unknown: {line.target}"
+    return f"{'reached' if line.target.reached_by(found.median) else 'missed'}: {line.target}"
+
+
+def described(line: Line, found: Summary | None) -> dict[str, object]:
+    """Return a line as JSON."""
+    target = line.target
+    return {
+        "label": line.label,
+        "unit": line.unit,
+        **(found or Summary(*[None] * 3))._asdict(),
+        "us_each": 1e6 / found.median if found and line.unit.endswith("/s") else None,
+        "target": str(target) if target else None,
+        "reached": target.reached_by(found.median) if target and found else None,
+    }

@@ -1,4 +1,4 @@
-"""The roles of Petard as the processes they are in production."""
+"""The roles of Petard as the processes they are in production, and what they need."""
 
 import os
 import signal
@@ -9,30 +9,28 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-PROGRAM = "from petard_worker.cli import main; main()"
+from benchmarks.servers import Place
+from petard_worker.cli.errors import CommandFailed
+from petard_worker.embedded import end_with_parent
+
 STOP_SECONDS = 20
 
 
-class Place(NamedTuple):
-    """The databases one measurement runs in."""
-
-    database_url: str
-    redis_url: str
-    batch_size: int
-
-
-class RoleFailedError(Exception):
+class RoleFailedError(CommandFailed):
     """A process ended badly; the message is its log's end."""
 
 
 class Role:
-    """One running command."""
+    """One running process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self._process = process
         self._log = log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def check(self) -> None:
         """Raise RoleFailedError if the process has failed."""
@@ -43,39 +41,49 @@ class Role:
         """Return everything the process said."""
         return self._log.read_text(errors="replace")
 
-    def peak_memory_mb(self) -> float | None:
-        """Return the most memory the process has held so far; None where the system does not tell."""
-        status = Path(f"/proc/{self._process.pid}/status")
-        if not status.exists():
-            return None
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) / 1024
-
 
 @contextmanager
 def start(place: Place, *arguments: str) -> Iterator[Role]:
     """Run `petard …` with these servers; on leaving, stop it as an operator would."""
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("PETARD_")},
-        "PETARD_DATABASE_URL": place.database_url,
-        "PETARD_REDIS_URL": place.redis_url,
-        "PETARD_BATCH_SIZE": str(place.batch_size),
-    }
+    with start_module(place, "petard_worker", *arguments) as role:
+        yield role
+
+
+@contextmanager
+def start_module(place: Place, module: str, *arguments: str) -> Iterator[Role]:
+    """Run a Python module with these servers; on leaving, stop it."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, *arguments], env=environment, stdout=output, stderr=output
+                command(module, *arguments), env=environment(place), stdout=output, stderr=output
             )
         role = Role(process, log)
         try:
             yield role
             process.send_signal(signal.SIGTERM)
-            process.wait(STOP_SECONDS)
-            role.check()
+            if process.wait(STOP_SECONDS) != -signal.SIGTERM:
+                role.check()
         finally:
             process.kill()
             process.wait()
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a Python module, which ends with this process, however this one ends."""
+    ids = [str(number) for number in (os.getpid(), os.getuid(), os.getgid())]
+    tie = [sys.executable, "-I", end_with_parent.__file__, *ids]
+    return [*tie, sys.executable, "-m", module, *arguments]
+
+
+def environment(place: Place) -> dict[str, str]:
+    """Return the environment of a process that works with these servers and no other settings."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PETARD_")},
+        "PETARD_DATABASE_URL": place.database_url,
+        "PETARD_REDIS_URL": place.redis_url,
+        "PETARD_BATCH_SIZE": str(place.batch_size),
+    }
 
 
 def wait_until(condition: Callable[[], object], what: str, *roles: Role, seconds: float = 300) -> None:

@@ -6,25 +6,32 @@ exists is touched. Without them both servers are started for the benchmark and e
 commit and the append-only file on.
 """
 
-import os
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
 
-from petard_worker.embedded import embedded_postgres, embedded_redis
+from petard_worker import fleet
+from petard_worker.cli.errors import CommandFailed
+from petard_worker.embedded import EmbeddedServers
 from petard_worker.postgres.migrate import migrate
 from petard_worker.redis_client import connect_redis
+from petard_worker.settings import load_settings
 
 REDIS_DATABASES = range(15, 0, -1)
 
 
-class NoRoomError(Exception):
-    """The given Redis has no empty database to work in."""
+class Place(NamedTuple):
+    """The databases one measurement runs in."""
+
+    database_url: str
+    redis_url: str
+    batch_size: int
 
 
 @dataclass(frozen=True)
@@ -33,17 +40,21 @@ class Servers:
 
     database_url: str
     redis_url: str
+    batch_size: int
+    postgres_pid: int | None
+    """Of an embedded server; what a server of yours needs is not ours to tell from what others need of it."""
+    redis_pid: int | None
 
     @contextmanager
-    def fresh_database(self) -> Iterator[str]:
-        """Yield the URL of a migrated, empty database; on leaving, drop it and empty Redis."""
+    def place(self) -> Iterator[Place]:
+        """Yield a migrated, empty database and an empty Redis; on leaving, drop the one, empty the other."""
         name = f"petard_benchmark_{uuid.uuid4().hex[:12]}"
         url = with_path(self.database_url, name)
         with psycopg.connect(self.database_url, autocommit=True) as admin:
             admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
             try:
                 migrate(url)
-                yield url
+                yield Place(url, self.redis_url, self.batch_size)
             finally:
                 drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
                 admin.execute(drop.format(sql.Identifier(name)))
@@ -66,15 +77,13 @@ class Servers:
 
 
 @contextmanager
-def open_servers() -> Iterator[Servers]:
+def open_servers(batch_size: int) -> Iterator[Servers]:
     """Yield the servers of the environment, or embedded ones where none is named."""
-    with ExitStack() as stack:
-        database_url = os.environ.get("PETARD_DATABASE_URL")
-        if database_url is None:
-            database_url = stack.enter_context(embedded_postgres()).url
-        redis_url = os.environ.get("PETARD_REDIS_URL")
-        redis_url = empty_database(redis_url or stack.enter_context(embedded_redis()).url)
-        yield Servers(database_url, redis_url)
+    with fleet.servers(load_settings(), None) as (urls, _):
+        running = urls.running if isinstance(urls, EmbeddedServers) else ()
+        pids = {server.name: server.pid for server in running}
+        redis_url = empty_database(urls.redis_url)
+        yield Servers(urls.database_url, redis_url, batch_size, pids.get("postgres"), pids.get("redis"))
 
 
 def empty_database(url: str) -> str:
@@ -84,7 +93,7 @@ def empty_database(url: str) -> str:
         with connect_redis(candidate) as client:
             if client.dbsize() == 0:
                 return candidate
-    raise NoRoomError("no empty database among 1 to 15 of the Redis in PETARD_REDIS_URL")
+    raise CommandFailed("no empty database among 1 to 15 of the Redis in PETARD_REDIS_URL")
 
 
 def with_path(url: str, path: str) -> str:

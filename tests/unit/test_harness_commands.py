@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from petard_worker.cli import chaos, harness
+from petard_worker.cli import bench, chaos, harness
 from petard_worker.cli.errors import USAGE, CommandFailed
 from petard_worker.cli.harness import Harness, find_tests, words
 
-both = pytest.mark.parametrize("found", [chaos.HARNESS], ids=lambda found: found.module)
+both = pytest.mark.parametrize("found", [bench.HARNESS, chaos.HARNESS], ids=lambda found: found.module)
 
 
 @both

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from petard_worker.cli import (
+    bench,
     chaos,
     dead,
     elo,
@@ -33,6 +34,7 @@ CALCULATE = "Calculate (no servers)"
 app.command(rich_help_panel=TRY)(local.demo)
 app.command(rich_help_panel=TRY)(local.up)
 app.command(rich_help_panel=TRY)(chaos.chaos)
+app.command(rich_help_panel=TRY)(bench.bench)
 app.command(rich_help_panel=RUN)(roles.migrate)
 app.add_typer(pools.app, name="pool", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(roles.worker)

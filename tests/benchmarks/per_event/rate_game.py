@@ -1,32 +1,21 @@
-"""What Petard is compared with: one RQ job per event, one transaction each.
+"""The work of one job: one game rated in one transaction, whichever queue brings it.
 
-Written as somebody would who knows RQ and Postgres: a job by name with JSON arguments, enqueued in bulk,
-results not kept; a SimpleWorker, which does not fork; one connection kept by the process, its statements
-prepared; the event's unique key makes a repeat a no-op, and the players' rows are locked in one order. The
-maths and the validation are Petard's own. It promises less: a retried job goes to the back, so the games of a
-player can change places.
+Written as somebody would who knows Postgres: one connection kept by each thread, its statements prepared; the
+event's unique key makes a repeat a no-op, and the players' rows are locked in one order. The maths and the
+validation are Petard's own.
 """
 
 import os
-import subprocess
-import sys
-from collections.abc import Sequence
+import threading
 from functools import cache
 from typing import LiteralString
 
 import psycopg
-from redis import Redis
-from roles import Place
-from rq import Queue, SimpleWorker
-from rq.serializers import JSONSerializer
 
 from petard_schema import GameEvent, parse_event
 from petard_worker.fold import PlayerChange, PlayerRecord, fold_event, new_record, players_of
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
-QUEUE = "per-event"
-JOB = "per_event_jobs.rate_game"
-CHUNK = 500
 COLUMNS = 13
 """Of a record in the table of ratings; its rating period, which comes last, is none of it."""
 
@@ -50,45 +39,7 @@ TABLES: LiteralString = """
     );
 """
 
-
-def rate_by_jobs(place: Place, events: Sequence[bytes]) -> float:
-    """Enqueue one job per event, run them all, and return events per second of the run alone."""
-    with psycopg.connect(place.database_url) as connection:
-        connection.execute(TABLES)
-    enqueue(place.redis_url, events)
-    environment = {
-        **os.environ,
-        "PETARD_DATABASE_URL": place.database_url,
-        "PETARD_REDIS_URL": place.redis_url,
-    }
-    subprocess.run([sys.executable, __file__], env=environment, check=True)
-    sql = "SELECT count(*), extract(epoch FROM max(received) - min(received)) FROM game_event"
-    with psycopg.connect(place.database_url) as connection:
-        row = connection.execute(sql).fetchone()
-    assert row is not None
-    if row[0] != len(events):
-        raise RuntimeError(f"{row[0]} of {len(events)} jobs did their work")
-    return (len(events) - 1) / float(row[1])
-
-
-def enqueue(redis_url: str, events: Sequence[bytes]) -> None:
-    """Queue one job per event, in pipelines of some hundreds."""
-    queue = Queue(QUEUE, connection=Redis.from_url(redis_url), serializer=JSONSerializer)
-    for start in range(0, len(events), CHUNK):
-        queue.enqueue_many(
-            [
-                Queue.prepare_data(JOB, (event.decode(),), result_ttl=0, failure_ttl=86_400)
-                for event in events[start : start + CHUNK]
-            ]
-        )
-
-
-def run_jobs() -> None:
-    """Be the worker: run what is queued, then return."""
-    connection = Redis.from_url(os.environ["PETARD_REDIS_URL"])
-    SimpleWorker([QUEUE], connection=connection, serializer=JSONSerializer).work(
-        burst=True, logging_level="WARNING"
-    )
+of_this_thread = threading.local()
 
 
 def rate_game(text: str) -> None:
@@ -104,10 +55,12 @@ def rate_game(text: str) -> None:
             append_history(connection, event, change)
 
 
-@cache
 def database() -> psycopg.Connection:
-    """Return this process's connection."""
-    return psycopg.connect(os.environ["PETARD_DATABASE_URL"], autocommit=True)
+    """Return this thread's connection."""
+    if not hasattr(of_this_thread, "connection"):
+        of_this_thread.connection = psycopg.connect(os.environ["PETARD_DATABASE_URL"], autocommit=True)
+    connection: psycopg.Connection = of_this_thread.connection
+    return connection
 
 
 @cache
@@ -173,7 +126,3 @@ def append_history(connection: psycopg.Connection, event: GameEvent, change: Pla
         *(change.expected, change.actual, change.penalty),
     )
     connection.execute(sql, values)
-
-
-if __name__ == "__main__":
-    run_jobs()
