@@ -13,6 +13,7 @@ from petard_worker.batch import Batch, History, read_arrival
 from petard_worker.ratings.calculator import USUAL_RUNS, Entrant, Setting, simulate_round_robin
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.ratings.system import Game, GameSide, PlayerState, RatingSystem
+from petard_worker.run_worker import calm_garbage_collector
 
 SYSTEMS = ("glicko", "glicko2", "elo", "weng_lin")
 """Whose maths is measured by itself."""
@@ -33,7 +34,8 @@ def lines(_plan: Plan) -> Sequence[Line]:
 
 
 def measure(_servers: Servers, plan: Plan) -> Measured:
-    """Measure one after the other."""
+    """Measure one after the other, with the garbage collector as calm as a worker's."""
+    calm_garbage_collector()
     events = season(plan.events, plan.players)
     yield "parsing", measure_parsing(events)
     yield "folding", measure_folding(events)

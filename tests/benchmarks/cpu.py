@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.games import POOL, season
 from benchmarks.lines import Line, Measured
-from benchmarks.pipeline import make_pools, producing, wait_for_publisher, wait_for_workers
+from benchmarks.pipeline import (
+    PATIENCE_SECONDS,
+    make_pools,
+    producing,
+    wait_for_publisher,
+    wait_for_workers,
+)
 from benchmarks.plan import Plan
 from benchmarks.processes import cpu_seconds
 from benchmarks.roles import start, wait_until
@@ -61,7 +67,7 @@ def spend(servers: Servers, place: Place, events: Sequence[bytes]) -> Mapping[st
             newest = follower.newest()
             return newest is not None and newest.seq == len(events)
 
-        wait_until(published, "everything to be published", worker, publisher, seconds=3600)
+        wait_until(published, "everything to be published", worker, publisher, seconds=PATIENCE_SECONDS)
         after = {key: cpu_seconds(pid) for key, pid in pids.items()}
     return {key: difference(before[key], after[key]) for key in pids} | {"cpu_producer": pushing}
 

@@ -91,7 +91,7 @@ def sightings(follower: Role, step: int, *others: Role) -> list[float]:
     def told() -> list[str]:
         return follower.log().split("\n")[:-1]
 
-    wait_until(lambda: len(told()) > step, "all changes", follower, *others, seconds=60)
+    wait_until(lambda: len(told()) > step, "all changes", follower, *others)
     return [float(moment) for moment in json.loads(told()[step])]
 
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from benchmarks.games import POOL, season
 from benchmarks.lines import Line, Measured, at_most
-from benchmarks.pipeline import applied_count, draining, producing
+from benchmarks.pipeline import applied_count, draining, producing, wait_for_applied
 from benchmarks.plan import Plan
 from benchmarks.processes import resident_mb
-from benchmarks.roles import wait_until
 from benchmarks.servers import Place, Servers
 from petard_schema import Keys
 from petard_worker.redis_client import connect_redis
@@ -56,9 +55,9 @@ def measure_worker(place: Place, events: Sequence[bytes]) -> Measured:
     """Yield what the worker holds after the first events of a backlog and after the last one."""
     settled = min(SETTLED, int(SETTLED_SHARE * len(events)))
     with applied_count(place) as applied, draining(place, {POOL: events}) as (worker,):
-        wait_until(lambda: applied() >= settled, "the first events to be applied", worker)
+        wait_for_applied(applied, settled, worker)
         early = resident_mb(worker.pid)
-        wait_until(lambda: applied() == len(events), "the backlog to be applied", worker, seconds=3600)
+        wait_for_applied(applied, len(events), worker)
         late = resident_mb(worker.pid)
     yield "worker_early_mb", early
     yield "worker_late_mb", late

@@ -20,6 +20,7 @@ from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.redis_client import connect_redis
 
 SOURCE = "/benchmark"
+PATIENCE_SECONDS = 3600
 ASIDE = "aside"
 """A prefix under which no worker looks."""
 
@@ -85,7 +86,7 @@ def rate_of_backlog(place: Place, seasons: Mapping[str, Sequence[bytes]]) -> flo
     """Return how many events a second one worker per pool applies, by the ledger's own times."""
     total = sum(map(len, seasons.values()))
     with applied_count(place) as applied, draining(place, seasons) as workers:
-        wait_until(lambda: applied() == total, "the backlog to be applied", *workers)
+        wait_for_applied(applied, total, *workers)
     return ledger_rate(place)
 
 
@@ -110,9 +111,14 @@ def rate_while_pushing(place: Place, events: Sequence[bytes]) -> float:
         wait_for_workers(place, worker)
         started = time.perf_counter()
         producer.push_many_json(events)
-        wait_until(lambda: applied() == len(events), "all events to be applied", worker)
+        wait_for_applied(applied, len(events), worker)
         took = time.perf_counter() - started
     return len(events) / took
+
+
+def wait_for_applied(applied: Callable[[], int], events: int, *workers: Role) -> None:
+    """Wait until that many events have been applied."""
+    wait_until(lambda: applied() >= events, f"{events} applied events", *workers, seconds=PATIENCE_SECONDS)
 
 
 def wait_for_workers(place: Place, *workers: Role) -> None:

@@ -86,7 +86,7 @@ def environment(place: Place) -> dict[str, str]:
     }
 
 
-def wait_until(condition: Callable[[], object], what: str, *roles: Role, seconds: float = 300) -> None:
+def wait_until(condition: Callable[[], object], what: str, *roles: Role, seconds: float = 60) -> None:
     """Wait until the condition holds; raise as soon as one of the roles fails."""
     deadline = time.monotonic() + seconds
     while not condition():
