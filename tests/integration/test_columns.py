@@ -20,6 +20,7 @@ ECHO: dict[str, LiteralString] = {
     "boolean": "SELECT %(column)b::boolean[]",
     "timestamptz": "SELECT %(column)b::timestamptz[]",
 }
+FLOATS = [0.0, -0.0, 1500.1, 5e-324, 1.7976931348623157e308]
 TIMES = [
     datetime(2026, 11, 30, 12, 0, 0, 1, UTC),
     datetime(1, 1, 1, tzinfo=UTC),
@@ -40,12 +41,14 @@ def echo(connection: Connection, kind: str, column: Column) -> object:
 @pytest.mark.parametrize(
     ("kind", "make", "values"),
     [
-        ("text", texts, ["", "alice", "李雷 🎲", None, "a" * 20_000]),
-        ("float8", float8s, [0.0, -0.0, 1500.1, 5e-324, 1.7976931348623157e308, None]),
+        ("text", texts, ["", "alice", "李雷 🎲", None, "a" * 1_023, "a" * 1_024, "a" * 20_000]),
+        ("float8", float8s, FLOATS),
+        ("float8", float8s, [*FLOATS, None]),
         ("integer", int4s, [0, -1, 2**31 - 1, -(2**31)]),
         ("bigint", int8s, [0, -1, 2**63 - 1, -(2**63)]),
         ("boolean", booleans, [True, False, False, True]),
         ("timestamptz", timestamps, TIMES),
+        ("timestamptz", timestamps, [time for time in TIMES if time is not None]),
     ],
 )
 def test_values_arrive_as_they_were(
