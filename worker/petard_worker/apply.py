@@ -10,7 +10,7 @@ Nothing is sent from inside the transaction. Killed before COMMIT, the batch is 
 between COMMIT and trim, the next drain finds every event counted and only trims.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import psycopg
 import redis
 import structlog
 
-from petard_schema import DeadReason, EventRefused
+from petard_schema import DeadReason, EventRefused, GameEvent
 from petard_worker.batch import (
     OF_THE_PROCESS,
     Arrival,
@@ -31,7 +31,7 @@ from petard_worker.batch import (
     changes_of,
 )
 from petard_worker.breaker import Breaker, BreakerTrippedError
-from petard_worker.fold import PlayerRecord, players_of
+from petard_worker.fold import PlayerRecord
 from petard_worker.intake import Intake
 from petard_worker.known import NOWHERE, KnownRecords, Place
 from petard_worker.pool_settings import signed_only
@@ -239,7 +239,7 @@ def ask_history(
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
     if not events:
         return lambda: NO_HISTORY
-    names = {player for event in events for player in players_of(event)}
+    names = names_in(events)
     keys = {EventKey(event.id, event.source) for event in events}
     counted = ledger.ask_events(connection, pool, keys)
     games = ledger.ask_games(connection, pool, {event.data.game for event in events})
@@ -254,7 +254,7 @@ def ask_history_with_periods(
     """Ask as `ask_history` does, and for the open rating periods of the players."""
     history = ask_history(connection, pool, arrivals, known)
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    names = {player for event in events for player in players_of(event)}
+    names = names_in(events)
     put_into = open_periods.ask_periods(connection, pool, names.difference(known))
 
     def answer() -> History:
@@ -262,6 +262,11 @@ def ask_history_with_periods(
         return found._replace(records=put_into(dict(found.records)))
 
     return answer
+
+
+def names_in(events: Iterable[GameEvent]) -> set[str]:
+    """Return the names of everybody in these games."""
+    return {player for event in events for side in event.data.sides for player in side.players}
 
 
 def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry]) -> None:

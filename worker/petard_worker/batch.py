@@ -282,7 +282,8 @@ class Batch:
         if verdict.ignored is None:
             self._games[event.data.game] = event
             self.newest = event.time if self.newest is None else max(self.newest, event.time)
-            self.records.update((change.player, change.after) for change in verdict.changes)
+            for change in verdict.changes:
+                self.records[change.player] = change.after
 
 
 def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:

@@ -92,9 +92,9 @@ def new_record(rules: PoolRules) -> PlayerRecord:
     return PlayerRecord(state.rating, state.rd, state.volatility, 0, 0, 0, 0, 0, 0, 0, state.rating, None, 0)
 
 
-def players_of(event: GameEvent) -> Iterable[str]:
+def players_of(event: GameEvent) -> list[str]:
     """Return the names of everybody in the game, in the order of its sides."""
-    return (player for side in event.data.sides for player in side.players)
+    return [player for side in event.data.sides for player in side.players]
 
 
 def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: Period | None = None) -> Verdict:
@@ -152,16 +152,17 @@ def left(rules: PoolRules, player: str, before: PlayerRecord, when: When) -> Pla
     loser = GameSide((state_at(rules, before, when),), 2)
     game = Game((loser, phantom), decided_by="forfeit")
     result, period = next(rate(rules, {player: before}, [[player]], game, when))
+    late = is_late(before, when)
     after = counted._replace(
         rating=result.rating,
         rd=result.rd,
         volatility=result.volatility,
         penalties=before.penalties + 1,
         peak=peak(rules, before, result, period),
-        last_played=later(before.last_played, when.time),
+        last_played=before.last_played if late else when.time,
         period=period,
     )
-    return explained(player, before, after, result, when.time, penalty=True)
+    return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, True, late)
 
 
 def award_win(rules: PoolRules, records: Records, event: GameAbandoned, when: When) -> list[PlayerChange]:
@@ -194,6 +195,7 @@ def played(
 ) -> PlayerChange:
     """Return a player's change by a game played to its end: best alone is a win, best shared a draw."""
     result, period = outcome
+    late = is_late(before, when)
     # By position: keywords would double the cost, and this is made twice for every game.
     after = PlayerRecord(
         result.rating,
@@ -207,11 +209,11 @@ def played(
         before.draws + (best and shared),
         before.losses + (not best),
         peak(rules, before, result, period),
-        later(before.last_played, when.time),
+        before.last_played if late else when.time,
         before.player_seq + 1,
         period,
     )
-    return explained(player, before, after, result, when.time, penalty=False)
+    return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, False, late)
 
 
 def peak(rules: PoolRules, before: PlayerRecord, result: Rated, period: OpenPeriod | None) -> float:
@@ -225,12 +227,9 @@ def peak(rules: PoolRules, before: PlayerRecord, result: Rated, period: OpenPeri
     return max(peak, result.rating)
 
 
-def explained(
-    player: str, before: PlayerRecord, after: PlayerRecord, result: Rated, time: datetime, *, penalty: bool
-) -> PlayerChange:
-    """Return the change with the reasons the system gave."""
-    late = before.last_played is not None and time < before.last_played
-    return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, penalty, late)
+def is_late(before: PlayerRecord, when: When) -> bool:
+    """Return whether the player has played later than this: `last_played` never moves back."""
+    return before.last_played is not None and when.time < before.last_played
 
 
 def rate(
@@ -304,11 +303,6 @@ def state_of(record: PlayerRecord, days: float, *, new_season: bool) -> PlayerSt
         record.draws,
         new_season,
     )
-
-
-def later(last: datetime | None, time: datetime) -> datetime:
-    """Return the later of the two: `last_played` never moves back."""
-    return time if last is None or time > last else last
 
 
 def best_rank(ranks: Sequence[int]) -> tuple[int, bool]:
