@@ -33,11 +33,11 @@ from petard_worker.apply import Applied
 from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.dispatch import Dispatcher
 from petard_worker.embedded import PostgresServer, embedded_postgres
-from petard_worker.jobs import Drain, Workshop
+from petard_worker.jobs import DRAIN, Drain, Workshop
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.migrate import migrate
-from petard_worker.rq_worker import JsonQueue, open_queue
+from petard_worker.rq_worker import JsonQueue, enqueue_job, open_queue
 
 
 @pytest.fixture
@@ -147,6 +147,47 @@ def test_each_batch_pokes_the_publisher(
 
         message = pokes.get_message(timeout=5)
         assert message["data"] == b"p"
+
+
+def test_a_drain_goes_to_the_back_soon_when_another_waits_for_its_worker(
+    connection: Connection, workshop: Workshop, client: Redis, keys: Keys, queue: JsonQueue
+) -> None:
+    """A flooded pool and a quiet one on one worker."""
+    for pool in ("hot", "quiet"):
+        make_pool(connection, pool)
+        push(client, keys, of_pool(pool, 500 if pool == "hot" else 1), pool)
+    Dispatcher(client, keys, queue, "ours").dispatch_once()
+    workshop.queue, workshop.batch_size, workshop.slice_seconds = queue, 1, 60
+    order: list[str] = []
+    left: list[int] = []
+
+    while (job_id := client.lpop(queue.key)) is not None:
+        pool, drain_id = Job.fetch(job_id.decode(), client, "json").args  # type: ignore[union-attr]
+        Drain(workshop, pool, drain_id).run()
+        order.append(pool)
+        left.append(client.llen(keys.events("hot")))
+
+    assert order == ["hot", "quiet", "hot"]
+    assert 0 < left[0] == left[1] < 500
+    assert left[2] == 0
+
+
+def test_a_drain_that_looks_for_a_refused_event_keeps_its_turn(
+    workshop: Workshop, pool: str, queue: JsonQueue
+) -> None:
+    workshop.queue = queue
+    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
+    push(workshop.redis, workshop.keys, games(1))
+    drain = Drain(workshop, pool, "ours")
+
+    before = drain.is_slice_over(1.0)
+    drain.applied = 1
+    turns = [drain.is_slice_over(seconds) for seconds in (0.0, 1.0, 5.0)]
+    drain.suspect = 8
+    suspicious = [drain.is_slice_over(seconds) for seconds in (0.0, 1.0, 5.0)]
+
+    assert (before, turns) == (False, [False, True, True])
+    assert suspicious == [False, False, True]
 
 
 def test_after_its_slice_a_drain_goes_to_the_back_and_keeps_the_bell(

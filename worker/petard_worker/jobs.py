@@ -43,6 +43,8 @@ log = structlog.get_logger()
 DRAIN = "petard_worker.jobs.drain"
 SUBMIT_EVENT = "petard_worker.jobs.submit_event"
 
+SHARED_SLICE_SECONDS = 0.025
+"""After so long a drain goes to the back if others wait for its worker: a flooded pool and a quiet one."""
 LINGER_SECONDS = 0.1
 LOOK_SECONDS = 0.002
 LONGEST_WAIT_SECONDS = 2.0
@@ -130,16 +132,18 @@ class Drain:
         self.suspect = 0
         """How many events at the head hold one that Postgres refuses; 0 when none is suspected."""
         self.failures = 0
+        self.applied = 0
+        """How many events have left the list."""
 
     def run(self) -> None:
         """Drain until nothing is left, the slice is over, or somebody else answers for the pool."""
-        deadline = time.monotonic() + self.workshop.slice_seconds
+        started = time.monotonic()
         try:
             while self.bell.hold():
                 if self.workshop.stop.is_set():
                     self.bell.release()
                     return
-                if time.monotonic() >= deadline:
+                if self.is_slice_over(time.monotonic() - started):
                     self.pass_on()
                     return
                 if self.step() or self.linger():
@@ -163,6 +167,19 @@ class Drain:
             # Lost, full, read-only, or a key of another type. Nothing is lost: the list keeps what was not
             # trimmed, and the sweep rings again.
             log.warning("drain_interrupted", pool=self.pool, error=str(error))
+
+    def is_slice_over(self, seconds: float) -> bool:
+        """Return whether this drain has had its turn: a short one if others wait for this worker.
+
+        Even then it applies a batch first, and looks to the end for an event that Postgres refuses: the next
+        drain would begin anew.
+        """
+        if seconds >= self.workshop.slice_seconds:
+            return True
+        queue = self.workshop.queue
+        if seconds < SHARED_SLICE_SECONDS or not self.applied or self.suspect or queue is None:
+            return False
+        return queue.count > 0 and self.intake.waiting() > 0
 
     def step(self) -> bool:
         """Apply one batch, or connect first; False when nothing waits.
@@ -202,6 +219,7 @@ class Drain:
             return True
         self.failures = 0
         self.suspect = max(0, self.suspect - applied.events)
+        self.applied += applied.events
         self.report(applied, started)
         return applied.events > 0
 
