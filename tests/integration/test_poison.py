@@ -127,6 +127,7 @@ def test_a_batch_of_nothing_but_poison_is_buried_up_to_the_breaker(
     owner.execute(BY_CHECK)
     events = events_with_poison(IN_A_ROW - 1, *range(IN_A_ROW - 1))
     push(client, keys, [*events, finished(99)])
+    workshop.slice_seconds = 60  # looking for all that poison takes a while
 
     run_drain(workshop)
 
