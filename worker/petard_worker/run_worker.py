@@ -1,6 +1,5 @@
 """The worker role: RQ runs the drains in the main thread, the dispatcher looks for work in another."""
 
-import gc
 import time
 import uuid
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from redis.exceptions import RedisError
 from petard_schema import Keys
 from petard_worker.bell import QUEUED_MS
 from petard_worker.dispatch import Dispatcher
+from petard_worker.garbage import calm_garbage_collector
 from petard_worker.jobs import Workshop, allowed_jobs, run_unqueued
 from petard_worker.keyring import Keyring
 from petard_worker.postgres.connect import Connection, connect_worker
@@ -29,7 +29,6 @@ log = structlog.get_logger()
 
 BURST_LOOK_SECONDS = 0.1
 BURST_PATIENCE_SECONDS = QUEUED_MS / 1000 + 1
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def connector(settings: Settings, name: str) -> Callable[[], Connection]:
@@ -127,17 +126,6 @@ def run_with_dispatcher(dispatcher: Dispatcher, worker: PetardWorker, stop: Even
     if failed.is_set():
         raise DispatcherFailedError("the dispatcher failed: the log says how")
     log.info("worker_stopped", worker=dispatcher.name)
-
-
-def calm_garbage_collector() -> None:
-    """Keep it from walking all modules again and again.
-
-    A batch makes tens of thousands of objects and frees them without its help: there are no cycles among
-    them. Looking for some took a sixth of a busy worker's time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def run_burst(dispatcher: Dispatcher, worker: PetardWorker, stop: Event) -> None:

@@ -9,6 +9,7 @@ from petard_schema import Keys
 from petard_worker.cli.errors import FAILED, UNAVAILABLE, CommandFailed, first_line
 from petard_worker.cli.output import JsonOption, print_json, print_table, progress, talk
 from petard_worker.cli.servers import reading, redis_client, require_pool
+from petard_worker.garbage import calm_garbage_collector
 from petard_worker.settings import load_settings
 from petard_worker.verify.audit import Audit, PoolReport
 
@@ -30,6 +31,7 @@ def verify(
     anything differs.
     """
     names = pools or []
+    calm_garbage_collector()
     with reading() as connection, progress("verified") as bar:
         for name in names:
             require_pool(connection, name)
