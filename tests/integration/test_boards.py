@@ -120,3 +120,35 @@ def test_a_whole_board_is_scanned_and_single_scores_are_looked_up(
     assert looked_up == (0, 2)
     assert scanned == (1, 2)
     assert connection.execute("SHOW enable_seqscan").fetchone() == ("off",)
+
+
+@pytest.mark.parametrize("ranked_by", ["rating", "conservative"])
+def test_ranks_and_order_are_those_of_the_whole_board_wherever_it_is_looked_at(
+    connection: Connection, owner: psycopg.Connection, ranked_by: str
+) -> None:
+    """Few scores for many players: ties that begin or end outside the lines shown, and several scripts."""
+    owner.execute("""
+        INSERT INTO petard.rating
+        SELECT 'p', (ARRAY['a', 'B', 'é', 'Ж', '李'])[1 + number % 5] || number, 1500 + number * number % 7,
+               100, NULL, 0, 50, 0, 0, 1, 1, 0, 0, 1500, now(), 1
+        FROM generate_series(1, 60) AS number
+    """)
+    board = listing(ranked_by=ranked_by)
+    scores = boards.read_scores(connection, board, [line.player for line in all_of(connection, board)])
+    ordered = sorted(scores, key=lambda player: (-scores[player], player.encode()))
+    ranks = [1 + sum(score > scores[player] for score in scores.values()) for player in ordered]
+    places = list(zip(ranks, ordered, strict=True))
+
+    assert len(places) == 63
+    assert [(line.rank, line.player) for line in all_of(connection, board)] == places
+    for count in (1, 4, 30):
+        top = boards.board_top(connection, board, count)
+        assert [(line.rank, line.player) for line in top] == places[:count]
+    for place, player in enumerate(ordered):
+        around = boards.board_around(connection, board, player)
+        shown = places[max(0, place - boards.AROUND) : place + boards.AROUND + 1]
+        assert [(line.rank, line.player) for line in around] == shown
+
+
+def all_of(connection: Connection, board: Listing) -> list[boards.BoardLine]:
+    return boards.board_top(connection, board, 1_000)

@@ -16,8 +16,9 @@ from petard_worker.postgres.connect import Connection
 AROUND = 5
 
 # The one rule of all boards, as a named query to begin a statement with; its parameters are a Listing.
+# Not materialized: a statement that names it twice would copy the whole board to look one player up in it.
 LISTED: LiteralString = """
-    WITH listed AS (
+    WITH listed AS NOT MATERIALIZED (
         SELECT player, rating, rd, bomb, games,
                CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
         FROM petard.rating
@@ -81,40 +82,53 @@ def list_by(pool: str, settings: PoolSettings, now: datetime) -> Listing:
 
 def board_top(connection: Connection, listing: Listing, count: int) -> list[BoardLine]:
     """Return the first `count` lines."""
-    return board_lines(connection, listing, 1, count)
+    # Cut off before the ranks are counted: Postgres keeps `count` players in hand and sorts nobody else.
+    sql: LiteralString = """
+        , top AS (
+            SELECT score, player, rating, rd, bomb, games
+            FROM listed ORDER BY score DESC, player COLLATE "C" LIMIT %(count)s
+        )
+        SELECT rank() OVER (ORDER BY score DESC), player, rating, rd, bomb, games
+        FROM top ORDER BY score DESC, player COLLATE "C"
+    """
+    rows = connection.execute(LISTED + sql, {"count": count, **listing._asdict()}, binary=True)
+    return [BoardLine(*cast("BoardLine", row)) for row in rows]
 
 
 def board_around(connection: Connection, listing: Listing, player: str) -> list[BoardLine]:
     """Return the lines around a player, or none when the player is not listed."""
+    # Of a score that begins above the lines shown nobody has counted how many have it: `equal` of them do.
     sql: LiteralString = """
-        , own AS (SELECT score, player FROM listed WHERE player = %(player)s)
-        SELECT 1 + count(*) FILTER (
+        , own AS MATERIALIZED (
+            SELECT score, player COLLATE "C" AS name FROM listed WHERE player = %(player)s
+        ), above AS (
+            SELECT listed.* FROM listed CROSS JOIN own
             WHERE listed.score > own.score
-               OR (listed.score = own.score AND listed.player COLLATE "C" < own.player COLLATE "C")
+               OR (listed.score = own.score AND listed.player COLLATE "C" < own.name)
+            ORDER BY listed.score, listed.player COLLATE "C" DESC LIMIT %(around)s
+        ), below AS (
+            SELECT listed.* FROM listed CROSS JOIN own
+            WHERE listed.score < own.score
+               OR (listed.score = own.score AND listed.player COLLATE "C" >= own.name)
+            ORDER BY listed.score DESC, listed.player COLLATE "C" LIMIT %(around)s + 1
+        ), shown AS MATERIALIZED (
+            SELECT * FROM above UNION ALL SELECT * FROM below
+        ), first AS MATERIALIZED (
+            SELECT score, player COLLATE "C" AS name FROM shown ORDER BY score DESC, name LIMIT 1
+        ), before AS (
+            SELECT count(*) FILTER (WHERE listed.score > first.score) AS higher,
+                   count(*) FILTER (WHERE listed.score = first.score) AS equal
+            FROM listed CROSS JOIN first
+            WHERE listed.score > first.score
+               OR (listed.score = first.score AND listed.player COLLATE "C" < first.name)
         )
-        FROM own CROSS JOIN listed
-        HAVING count(*) > 0
+        SELECT rank() OVER (ORDER BY shown.score DESC) + higher
+               + CASE WHEN shown.score < first.score THEN equal ELSE 0 END,
+               player, rating, rd, bomb, games
+        FROM shown CROSS JOIN first CROSS JOIN before
+        ORDER BY shown.score DESC, player COLLATE "C"
     """
-    row = connection.execute(LISTED + sql, {"player": player, **listing._asdict()}).fetchone()
-    if row is None:
-        return []
-    place = cast("int", row[0])
-    return board_lines(connection, listing, place - AROUND, place + AROUND)
-
-
-def board_lines(connection: Connection, listing: Listing, first: int, last: int) -> list[BoardLine]:
-    """Return the lines from the `first` to the `last` place, counted from 1."""
-    sql: LiteralString = """
-        , placed AS (
-            SELECT rank() OVER (ORDER BY score DESC) AS rank,
-                   row_number() OVER (ORDER BY score DESC, player COLLATE "C") AS place,
-                   player, rating, rd, bomb, games
-            FROM listed
-        )
-        SELECT rank, player, rating, rd, bomb, games
-        FROM placed WHERE place BETWEEN %(first)s AND %(last)s ORDER BY place
-    """
-    values = {"first": first, "last": last, **listing._asdict()}
+    values = {"player": player, "around": AROUND, **listing._asdict()}
     rows = connection.execute(LISTED + sql, values, binary=True)
     return [BoardLine(*cast("BoardLine", row)) for row in rows]
 
@@ -185,13 +199,49 @@ def find_past_standing(connection: Connection, pool: str, player: str, time: dat
         JOIN petard.ledger AS ledger ON ledger.pool = change.pool AND ledger.seq = change.seq
         WHERE change.pool = %(pool)s AND change.player = %(player)s
           AND change.player_seq < coalesce((
-              SELECT min(newer.player_seq)
+              SELECT newer.player_seq
               FROM petard.change AS newer
               JOIN petard.ledger AS cause ON cause.pool = newer.pool AND cause.seq = newer.seq
-              WHERE newer.pool = %(pool)s AND newer.player = %(player)s AND cause.time > %(time)s
-          ), change.player_seq + 1)
+              WHERE newer.pool = %(pool)s AND newer.player = %(player)s
+                AND newer.player_seq > %(passed)s AND cause.time > %(time)s
+              ORDER BY newer.player_seq LIMIT 1
+          ), 9223372036854775807)
         ORDER BY change.player_seq DESC LIMIT 1
     """
-    values = {"pool": pool, "player": player, "time": time}
+    passed = find_passed(connection, pool, player, time)
+    values = {"pool": pool, "player": player, "time": time, "passed": passed}
     row = connection.execute(sql, values, binary=True).fetchone()
     return None if row is None else PastStanding(*cast("PastStanding", row))
+
+
+def find_passed(connection: Connection, pool: str, player: str, time: datetime) -> int:
+    """Return a change of the player up to which no event has a time after `time`: the last one in order.
+
+    Entries that are not late have ascending times, so they are halved until one is left; a late one has an
+    earlier time than one before it. Through thousands of games that takes a dozen steps.
+    """
+    sql = """
+        WITH RECURSIVE halving AS (
+            SELECT 0::bigint AS passed, (
+                SELECT player_seq + 1 FROM petard.rating WHERE pool = %(pool)s AND player = %(player)s
+            ) AS beyond
+            UNION ALL
+            SELECT CASE WHEN found.time <= %(time)s THEN found.player_seq ELSE passed END,
+                   CASE WHEN found.time <= %(time)s THEN beyond ELSE middle END
+            FROM halving
+            CROSS JOIN LATERAL (SELECT (passed + beyond) / 2 AS middle) AS half
+            LEFT JOIN LATERAL (
+                SELECT change.player_seq, ledger.time
+                FROM petard.change AS change
+                JOIN petard.ledger AS ledger ON ledger.pool = change.pool AND ledger.seq = change.seq
+                WHERE change.pool = %(pool)s AND change.player = %(player)s
+                  AND change.player_seq >= middle AND change.player_seq < beyond AND NOT ledger.late
+                ORDER BY change.player_seq LIMIT 1
+            ) AS found ON true
+            WHERE beyond - passed > 1
+        )
+        SELECT max(passed) FROM halving
+    """
+    row = connection.execute(sql, {"pool": pool, "player": player, "time": time}, binary=True).fetchone()
+    assert row is not None
+    return cast("int", row[0])
