@@ -504,3 +504,13 @@ def test_distribution_is_that_of_the_board(connection: Connection, owner: psycop
         1625,
     )
     assert found.summary.sd == pytest.approx(12_500**0.5)
+
+
+def test_a_long_history_is_given_minutes_and_nothing_else_is(connection: Connection) -> None:
+    shown = "SHOW statement_timeout"
+
+    with pool_stats.patience(connection):
+        inside = connection.execute(shown).fetchone()
+
+    assert inside == ("10min",)
+    assert connection.execute(shown).fetchone() == ("1min",)

@@ -24,6 +24,7 @@ from petard_worker.postgres.pool_stats import (
     RatingsAt,
     count_window,
     find_beginning,
+    patience,
     read_listed_ratings,
     read_ratings_at,
 )
@@ -177,20 +178,22 @@ def find_stats(
     """Return what there is to tell of the pool; `until` None means its newest event.
 
     The history is read up to the pool's ledger entry as given, however many are applied meanwhile. The
-    distribution is that of the board at the time `now`.
+    distribution is that of the board at the time `now`. It goes through all changes of the pool, twice.
     """
     established = Established(question.established if has_deviation(pool) else None, question.games)
     history = History(pool.name, pool.seq, established.highest_rd, established.fewest_games)
     settings = pool_settings(pool.settings)
-    listed = read_listed_ratings(connection, list_by(pool.name, settings, now), settings.provisional_rd)
     end = until or pool.newest
-    begun = find_beginning(connection, pool.name, pool.seq)
     fluctuation, points = None, list[RatingsAt]()
-    if end is not None and begun is not None:
-        since = days_before(end, question.days)
-        fluctuation = find_fluctuation(connection, history, since, end, question.width)
-        times = spread_times(begun if question.drift == "life" else max(since, begun), end, question.points)
-        points = read_ratings_at(connection, history, times) if times else []
+    with patience(connection):
+        listed = read_listed_ratings(connection, list_by(pool.name, settings, now), settings.provisional_rd)
+        begun = find_beginning(connection, pool.name, pool.seq)
+        if end is not None and begun is not None:
+            since = days_before(end, question.days)
+            fluctuation = find_fluctuation(connection, history, since, end, question.width)
+            start = begun if question.drift == "life" else max(since, begun)
+            times = spread_times(start, end, question.points)
+            points = read_ratings_at(connection, history, times) if times else []
     return PoolStats(
         pool.name,
         established,

@@ -59,7 +59,8 @@ def stats(
     A player has stayed who was never further than --width from where they stood when the window began. Where
     a player stood at some time is what `petard player --at` says. Options and JSON are in rating points,
     tables in the pool's display range. A mean is steady that moves by no more than 10 points of Elo a year;
-    what a point of Elo comes to in the pool's own points follows from its system and parameters.
+    what a point of Elo comes to in the pool's own points follows from its system and parameters. Everything
+    that was ever rated is gone through: the more there is, the longer it takes.
     """
     options = {
         "--days": days,

@@ -5,7 +5,8 @@ whose time is later. So no later game is in it, and a late event takes effect on
 change begins to hold at the latest time of the player's entries up to it, the running maximum below.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import LiteralString, cast
@@ -97,6 +98,14 @@ class ScoreCounts:
     players: int
     lower: int
     equal: int
+
+
+@contextmanager
+def patience(connection: Connection) -> Iterator[None]:
+    """Let each statement inside take ten minutes: through millions of changes it can take one."""
+    with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = '10min'")
+        yield
 
 
 def find_beginning(connection: Connection, pool: str, seq: int) -> datetime | None:
