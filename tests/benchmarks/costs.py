@@ -10,10 +10,10 @@ from benchmarks.lines import RATE, Line, Measured, at_most
 from benchmarks.plan import Plan
 from benchmarks.servers import Servers
 from petard_worker.batch import Batch, History, read_arrival
+from petard_worker.garbage import calm_garbage_collector
 from petard_worker.ratings.calculator import USUAL_RUNS, Entrant, Setting, simulate_round_robin
 from petard_worker.ratings.pool_rules import pool_rules
 from petard_worker.ratings.system import Game, GameSide, PlayerState, RatingSystem
-from petard_worker.run_worker import calm_garbage_collector
 
 SYSTEMS = ("glicko", "glicko2", "elo", "weng_lin")
 """Whose maths is measured by itself."""

@@ -17,15 +17,12 @@ databases are dropped at the end. Five million events take about ten GB while it
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, fields
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 import structlog
@@ -33,8 +30,9 @@ from psycopg import sql as sql_text
 
 from benchmarks.big_ledger import new_ledger, recorded, settle, spare
 from benchmarks.busy_season import NEW_ID, two_years
-from benchmarks.reads import BIG_TABLES, READS, WHOLE_POOL, Plans, Timing, draw, find_plans, looking, measure
-from benchmarks.roles import PROGRAM, Place, start, wait_until
+from benchmarks.growth_report import Disk, Drained, Grown, Report, Verified, as_facts, lines_of
+from benchmarks.reads import BIG_TABLES, READS, WHOLE_POOL, draw, find_plans, looking, measure
+from benchmarks.roles import environment, start, wait_until
 from benchmarks.servers import Servers, open_servers, with_path
 from petard_schema import Keys
 from petard_worker.chunks import chunks
@@ -50,65 +48,8 @@ POOL = "growth"
 PUSHED_AT_A_TIME = 5_000
 WARM_UP = 5_000
 """Events applied before a measurement counts: another database was at work before."""
-FEWEST_OF_SMALLEST = 0.8
-MOST_MS = 20
-FEWEST_VERIFIED = 15_000
 
 Owner = psycopg.Connection[tuple[Any, ...]]
-
-
-class Drained(NamedTuple):
-    """How a backlog was applied."""
-
-    events_per_second: float
-    wal_bytes_per_event: float
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Bytes on disk for each ledger entry."""
-
-    ledger: float
-    ledger_indexes: float
-    change: float
-    change_indexes: float
-    rating: float
-    total: float
-
-
-@dataclass
-class Grown:
-    """A pool of one size and what was measured in it."""
-
-    entries: int
-    place: Place
-    backlog: Sequence[bytes]
-    drained: list[Drained] = field(default_factory=list)
-    reads: dict[str, Timing] = field(default_factory=dict)
-    plans: dict[str, Plans] = field(default_factory=dict)
-    disk: Disk | None = None
-
-
-class Verified(NamedTuple):
-    """What `petard verify` said, and how long the whole command took."""
-
-    entries: int
-    entries_per_second: float
-    took_s: float
-    differences: int
-
-
-@dataclass(frozen=True)
-class Report:
-    """Everything that was measured; the pools by their size."""
-
-    versions: Mapping[str, str]
-    players: int
-    ids: str
-    backlog: int
-    batch_size: int
-    pools: Sequence[Grown]
-    verified: Verified
 
 
 def main() -> None:
@@ -116,7 +57,7 @@ def main() -> None:
     options = read_options()
     configure_logging("info")
     calm_garbage_collector()
-    with open_servers() as servers, ExitStack() as databases:
+    with open_servers(options.batch_size) as servers, ExitStack() as databases:
         pools = grow(servers, databases, options)
         for number in range(options.rounds):
             for pool in pools:
@@ -171,7 +112,8 @@ def grow(servers: Servers, databases: ExitStack, options: argparse.Namespace) ->
     ahead = (WARM_UP + options.backlog) * options.rounds
     season = two_years(POOL, options.players, spare(largest + ahead))
     pools = []
-    url = databases.enter_context(servers.fresh_database())
+    place = databases.enter_context(servers.place())
+    url = place.database_url
     with recorded(season, options.ids) as tape:
         with connect_worker(url, "benchmark") as connection:
             ledger = new_ledger(connection, POOL)
@@ -180,8 +122,7 @@ def grow(servers: Servers, databases: ExitStack, options: argparse.Namespace) ->
                 ledger.grow(connection, tape, size)
             settle(url)
             own = url if size == largest else databases.enter_context(copied(servers, url))
-            place = Place(own, servers.redis_url, options.batch_size)
-            pools.append(Grown(size, place, tape.peek(ahead)))
+            pools.append(Grown(size, place._replace(database_url=own), tape.peek(ahead)))
     return pools
 
 
@@ -286,105 +227,12 @@ def count_bytes(url: str) -> Disk:
 
 def verify(pool: Grown) -> Verified:
     """Run `petard verify` on what is in Postgres."""
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("PETARD_")},
-        "PETARD_DATABASE_URL": pool.place.database_url,
-    }
-    command = [sys.executable, "-c", PROGRAM, "verify", POOL, "--no-redis", "--json"]
+    command = [sys.executable, "-m", "petard_worker", "verify", POOL, "--no-redis", "--json"]
     started = time.perf_counter()
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(command, env=environment(pool.place), stdout=subprocess.PIPE, check=False)
     took = time.perf_counter() - started
     (report,) = json.loads(done.stdout)["pools"]
     return Verified(report["entries"], report["entries_per_s"], took, report["differences"])
-
-
-def as_facts(report: Report) -> dict[str, object]:
-    """Return everything that was measured, for programs."""
-    return {
-        "versions": report.versions,
-        "players": report.players,
-        "ids": report.ids,
-        "backlog": report.backlog,
-        "batch_size": report.batch_size,
-        "pools": [
-            {
-                "entries": pool.entries,
-                "drained": [drained._asdict() for drained in pool.drained],
-                "of_smallest": of_smallest(report, pool),
-                "reads": {name: timing._asdict() for name, timing in pool.reads.items()},
-                "scans": {
-                    name: [scan._asdict() for scan in plans.scans] for name, plans in pool.plans.items()
-                },
-                "buffers": {name: plans.buffers for name, plans in pool.plans.items()},
-                "bytes_per_event": None if pool.disk is None else asdict(pool.disk),
-            }
-            for pool in report.pools
-        ],
-        "verified": report.verified._asdict(),
-    }
-
-
-def of_smallest(report: Report, pool: Grown) -> float:
-    """Return how fast a pool is drained beside the smallest: the median of the rounds' ratios."""
-    pairs = zip(pool.drained, report.pools[0].drained, strict=True)
-    return median(own.events_per_second / other.events_per_second for own, other in pairs)
-
-
-def lines_of(report: Report) -> Iterator[str]:
-    """Yield everything that was measured, for people."""
-    sizes = [f"{pool.entries:,}" for pool in report.pools]
-    yield f"{report.players:,} players, ids as {report.ids}; {report.versions}"
-    yield ""
-    yield row(f"drain of {report.backlog:,} events", sizes)
-    yield row(
-        "events/s", [f"{median(one.events_per_second for one in p.drained):,.0f}" for p in report.pools]
-    )
-    yield row(
-        "  slowest and fastest round",
-        ["{:,.0f}-{:,.0f}".format(*ends([one.events_per_second for one in p.drained])) for p in report.pools],
-    )
-    yield row(
-        f"of the smallest (reach {FEWEST_OF_SMALLEST})",
-        [f"{of_smallest(report, pool):.2f}" for pool in report.pools],
-    )
-    yield row(
-        "write-ahead log, bytes/event",
-        [f"{median(one.wal_bytes_per_event for one in pool.drained):,.0f}" for pool in report.pools],
-    )
-    yield ""
-    yield row("on disk, bytes/event", sizes)
-    for part in fields(Disk):
-        yield row(part.name, [f"{getattr(pool.disk, part.name):,.0f}" for pool in report.pools])
-    yield ""
-    yield row(f"reads, ms: median (max); reach {MOST_MS}", sizes)
-    for name in report.pools[0].reads:
-        yield row(name, [cell_of(pool.reads[name]) for pool in report.pools])
-    yield ""
-    yield f"found in {sizes[-1]} entries by"
-    for name, plans in report.pools[-1].plans.items():
-        found = dict.fromkeys(f"{scan}, {scan.rows:,} rows" for scan in plans.scans)
-        yield f"  {name}: {'; '.join(found)}; {plans.buffers:,} pages"
-    yield ""
-    done = report.verified
-    yield (
-        f"petard verify: {done.entries:,} entries in {done.took_s:.0f} s,"
-        f" {done.entries_per_second:,.0f}/s (reach {FEWEST_VERIFIED:,}), {done.differences} differences"
-    )
-
-
-def row(name: str, cells: Iterable[str]) -> str:
-    """Return a line of a table."""
-    return f"{name:<34}" + "".join(f"{cell:>20}" for cell in cells)
-
-
-def cell_of(timing: Timing) -> str:
-    """Return how long a read took."""
-    return f"{timing.median_ms:,.1f} ({timing.max_ms:,.1f})"
-
-
-def ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the lowest and the highest."""
-    return min(values), max(values)
 
 
 if __name__ == "__main__":
