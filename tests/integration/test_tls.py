@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import redis
 from integration.arena import finished, make_pool
 from integration.tls_servers import EXPIRED, GOOD, OF_ANOTHER_HOST, Authority, TlsRedis
 from petard_producer import Follower, Producer
+from petard_producer.connect import connect_to_push
 from petard_worker.embedded import PostgresServer, embedded_postgres, postgres_server
 from petard_worker.embedded.binaries import (
     PostgresPrograms,
@@ -147,6 +149,44 @@ def test_every_client_gets_through_to_a_redis_it_can_verify(
         assert producer.push_json(finished(1)).data.pool == POOL
     with Follower.from_url(url, pool=POOL) as follower:
         assert follower.newest() is None
+
+
+def test_session_tickets_are_not_taken_for_answers(
+    redis_servers: dict[str, TlsRedis], authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have come by the time that the client looks at its new connection."""
+    url = f"{redis_servers[GOOD].url}?{trusting(authority)}"
+    handshake = redis.SSLConnection.on_connect
+
+    def on_connect(connection: redis.SSLConnection) -> None:
+        handshake(connection)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(redis.SSLConnection, "on_connect", on_connect)
+
+    for connect in (connect_redis, connect_for_rq):
+        with connect(url) as client:
+            assert client.ping()
+    with Producer.from_url(url, source="/test") as producer:
+        assert producer.push_json(finished(1)).data.pool == POOL
+    with Follower.from_url(url, pool=POOL) as follower:
+        assert follower.newest() is None
+
+
+def test_an_answer_that_nobody_fetched_ends_a_connection(
+    redis_servers: dict[str, TlsRedis], authority: Authority
+) -> None:
+    url = f"{redis_servers[GOOD].url}?{trusting(authority)}"
+    with connect_to_push(url) as client:
+        pool = client.connection_pool
+        dirty = pool.get_connection()
+        dirty.send_command("PING")
+        time.sleep(0.2)
+        seen = dirty.can_read()
+        pool.release(dirty)
+
+        assert seen
+        assert client.ping() is True
 
 
 @pytest.mark.parametrize("what", REFUSED)
