@@ -93,7 +93,7 @@ class Differences:
         player: str | None = None,
     ) -> None:
         """Take note of every column whose value is not the one that is due, to the bit."""
-        if stored == due and zeros(stored) == zeros(due):
+        if stored == due and (not (signs := zeros(due)) or signs == zeros(stored)):
             return
         for name, one, other in zip(names, stored, due, strict=True):
             if one != other or zeros([one]) != zeros([other]):

@@ -8,8 +8,6 @@ is not now.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple, cast
 
 from petard_schema import EventRefused, GameEvent, parse_event, read_counted
@@ -40,22 +38,22 @@ class StoredChanges:
     def __init__(self, rows: Iterable[ChangeRow]) -> None:
         self.count = 0
         """How many were handed out."""
-        self._groups = groupby(rows, key=itemgetter(SEQ))
-        self._next = next(self._groups, None)
+        self._rows = iter(rows)
+        self._next = next(self._rows, None)
 
     def of(self, seq: int) -> list[ChangeRow]:
         """Return those of an entry."""
-        if self._next is None or self._next[0] != seq:
-            return []
-        rows = list(self._next[1])
-        self._next = next(self._groups, None)
+        rows = []
+        while self._next is not None and self._next[SEQ] == seq:
+            rows.append(self._next)
+            self._next = next(self._rows, None)
         self.count += len(rows)
         return rows
 
     def before(self, seq: int | None) -> Iterator[ChangeRow]:
         """Yield those that are left of entries before this one; None: all that are left."""
-        while self._next is not None and (seq is None or cast("int", self._next[0]) < seq):
-            yield from self.of(cast("int", self._next[0]))
+        while self._next is not None and (seq is None or cast("int", self._next[SEQ]) < seq):
+            yield from self.of(cast("int", self._next[SEQ]))
 
 
 class RulesInForce(NamedTuple):
@@ -144,12 +142,13 @@ class Replay:
     def _fold(self, batch: Batch, row: LedgerRow) -> list[Entry]:
         """Return the entries that the event makes, none where it should have become no entry."""
         entries, refusals = len(batch.entries), len(batch.refusals)
-        read = read_again(row.body)
+        body = row.body.encode()
+        read = read_again(body)
         if row.game is not None and row.counted_before is not None:
             self._earlier[row.game] = row.counted_before
         if not isinstance(read, EventRefused):
             batch.now = read.time
-        batch.fold([Arrival(row.body.encode(), read)])
+        batch.fold([Arrival(body, read)])
         if len(batch.refusals) > refusals:
             refused = batch.refusals[-1].refused
             self.found.add(Where.LEDGER, "body", row.body, f"a dead letter: {refused}", row.seq)
@@ -247,13 +246,13 @@ class Replay:
             self.records[player] = record._replace(period=period if known else None)
 
 
-def read_again(body: str) -> GameEvent | EventRefused:
+def read_again(body: bytes) -> GameEvent | EventRefused:
     """Return the event of an entry: by the rules for what comes today, else as it was accepted before."""
     try:
-        return parse_event(body.encode())
+        return parse_event(body)
     except EventRefused as refused:
         try:
-            counted = read_counted(body)
+            counted = read_counted(body.decode())
             return counted.model_copy(update={"time": parse_time(counted.time)})
         except (KeyError, TypeError, ValueError, AttributeError):
             return without_traceback(refused)
