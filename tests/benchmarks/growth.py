@@ -60,7 +60,8 @@ def main() -> None:
     with open_servers(options.batch_size) as servers, ExitStack() as databases:
         pools = grow(servers, databases, options)
         for number in range(options.rounds):
-            for pool in pools:
+            # There and back: what grows faster or slower in the course of time favours no size.
+            for pool in pools if number % 2 == 0 else reversed(pools):
                 pool.drained.append(drain(pool, number, options.backlog))
         for pool in pools:
             settle(pool.place.database_url)
