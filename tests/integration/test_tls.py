@@ -137,36 +137,22 @@ def assert_one_clear_line(ended: subprocess.CompletedProcess[str], *words: str) 
 # --- Redis
 
 
+@pytest.mark.parametrize("looks", ["at once", "when the session tickets are there"])
 def test_every_client_gets_through_to_a_redis_it_can_verify(
-    redis_servers: dict[str, TlsRedis], authority: Authority
+    redis_servers: dict[str, TlsRedis], authority: Authority, monkeypatch: pytest.MonkeyPatch, looks: str
 ) -> None:
     url = f"{redis_servers[GOOD].url}?{trusting(authority)}"
+    handshake = redis.SSLConnection.connect
+
+    def connect(connection: redis.SSLConnection) -> None:
+        handshake(connection)
+        time.sleep(0 if looks == "at once" else 0.2)
+
+    monkeypatch.setattr(redis.SSLConnection, "connect", connect)
 
     with connect_redis(url) as client, connect_for_rq(url) as for_rq:
         assert client.ping()
         assert for_rq.ping()
-    with Producer.from_url(url, source="/test") as producer:
-        assert producer.push_json(finished(1)).data.pool == POOL
-    with Follower.from_url(url, pool=POOL) as follower:
-        assert follower.newest() is None
-
-
-def test_session_tickets_are_not_taken_for_answers(
-    redis_servers: dict[str, TlsRedis], authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They have come by the time that the client looks at its new connection."""
-    url = f"{redis_servers[GOOD].url}?{trusting(authority)}"
-    handshake = redis.SSLConnection.on_connect
-
-    def on_connect(connection: redis.SSLConnection) -> None:
-        handshake(connection)
-        time.sleep(0.2)
-
-    monkeypatch.setattr(redis.SSLConnection, "on_connect", on_connect)
-
-    for connect in (connect_redis, connect_for_rq):
-        with connect(url) as client:
-            assert client.ping()
     with Producer.from_url(url, source="/test") as producer:
         assert producer.push_json(finished(1)).data.pool == POOL
     with Follower.from_url(url, pool=POOL) as follower:
