@@ -3,10 +3,15 @@
 import os
 import pty
 import subprocess
+from unittest.mock import Mock
 
+import psycopg
 import pytest
+import redis
 
 from integration.arena import dead_letters, finished, outcomes
+from petard_schema import Keys
+from petard_worker.cli.dead import replay as replay_command
 
 LETTER_FIELDS = ("id", "pool", "reason", "detail", "attempts", "first_seen", "last_seen", "state")
 MORE_FIELDS = ("source", "event_id", "game", "traceback_hash", "edited_at", "closed", "discard_reason")
@@ -281,6 +286,16 @@ def test_closing_without_sense_is_refused(run, orphan, arguments, words):
     assert refused.code == 2
     assert words in refused.stderr
     assert letter["state"] == "open"
+
+
+@pytest.mark.parametrize("lost", [redis.ConnectionError("gone"), psycopg.OperationalError("gone")])
+def test_a_replay_that_loses_a_server_says_how_to_go_on(monkeypatch, capsys, lost):
+    monkeypatch.setattr(replay_command, "give_turns", Mock(side_effect=lost))
+
+    with pytest.raises(type(lost)):
+        replay_command.work(Mock(), Mock(), Keys(), Mock(), rate=100)
+
+    assert "'petard dead replay --resume' goes on with the rest" in capsys.readouterr().err
 
 
 def test_purge_exports_closed_letters_and_leaves_open_ones(run, play, orphan, tmp_path):
