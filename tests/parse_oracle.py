@@ -22,7 +22,8 @@ from petard_schema import (
     read_counted,
     read_identity,
 )
-from petard_schema.parse import read_json
+from petard_schema.parse import read_closely, read_json
+from petard_schema.usual_event import read_usual
 from petard_worker.fold import outcome_of
 
 MAX_DEPTH = 16
@@ -49,6 +50,7 @@ def outcome(raw: bytes) -> GameEvent | str:
     """Return the event or the reason, having checked what holds for each."""
     check_identity(raw)
     check_json(raw)
+    check_usual(raw)
     try:
         event = parse_event(raw)
     except EventRefused as refusal:
@@ -80,6 +82,14 @@ def check_event(raw: bytes, event: GameEvent) -> None:
     assert type(counted) is type(event)
     assert outcome_of(counted) == outcome_of(event)
     assert (counted.id, counted.source, counted.data.game) == (event.id, event.source, event.data.game)
+
+
+def check_usual(raw: bytes) -> None:
+    """Fail where a text that was taken for a usual one is something else when it is looked at closely."""
+    usual = read_usual(raw)
+    if usual is not None:
+        closely = read_closely(raw)
+        assert (usual, usual.to_json()) == (closely, closely.to_json())
 
 
 def check_identity(raw: bytes) -> None:

@@ -25,6 +25,7 @@ from petard_schema.game_events import (
 from petard_schema.ijson import NotIJsonError, TooDeepError, decode, shorten
 from petard_schema.reasons import DeadReason, EventRefused
 from petard_schema.signing import bad_signature, event_json, is_signed, split_element
+from petard_schema.usual_event import read_usual
 
 EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
     "petard.game.finished.v1": GameFinished,
@@ -53,6 +54,13 @@ class Identity(NamedTuple):
 
 def parse_event(raw: bytes) -> GameEvent:
     """Return the event in `raw`, or raise EventRefused with a reason from the closed list."""
+    event = read_usual(raw) or read_closely(raw)
+    check_sense(event)
+    return event
+
+
+def read_closely(raw: bytes) -> GameEvent:
+    """Return the event in `raw`, its sense still to be checked, or raise EventRefused."""
     document = read_json(raw)
     if not isinstance(document, dict):
         raise EventRefused(DeadReason.NOT_AN_EVENT, f"is not a JSON object; it is {shorten(document)}")
@@ -69,11 +77,9 @@ def parse_event(raw: bytes) -> GameEvent:
         known = ", ".join(EVENT_TYPES)
         raise EventRefused(DeadReason.UNKNOWN_TYPE, f"type is {shorten(kind)}, known are {known}")
     try:
-        event = model.model_validate(document)
+        return model.model_validate(document)
     except ValidationError as error:
         raise bad_field(error) from None
-    check_sense(event)
-    return event
 
 
 def parse_element(raw: bytes) -> GameEvent:
@@ -159,6 +165,8 @@ def read_identity(raw: bytes) -> Identity:
 def check_sense(event: GameEvent) -> None:
     """Raise EventRefused where well-formed sides make no game."""
     sides: Sequence[Side | UnrankedSide] = event.data.sides
+    if isinstance(event, GameFinished) and is_plain_duel(sides):
+        return
     if len(sides) < 2:
         raise EventRefused(DeadReason.ONE_SIDE, "a game has at least two sides")
     count = sum(len(side.players) for side in sides)
@@ -177,6 +185,18 @@ def check_sense(event: GameEvent) -> None:
                 raise EventRefused(DeadReason.ABANDONER_NOT_IN_GAME, f"{shorten(player)} is on no side")
         if len(set(leavers)) < len(leavers):
             raise EventRefused(DeadReason.PLAYER_TWICE, "abandoned_by names a player twice")
+
+
+def is_plain_duel(sides: Sequence[Side | UnrankedSide]) -> bool:
+    """Return whether these are two different players, each a side: the usual game."""
+    if len(sides) != 2:
+        return False
+    one, other = sides
+    return (
+        len(one.players) == len(other.players) == 1
+        and one.players != other.players
+        and not (one.weights or other.weights)
+    )
 
 
 def wrong_weights(players: Sequence[str], weights: Sequence[float]) -> str | None:

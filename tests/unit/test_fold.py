@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -8,14 +9,17 @@ from petard_worker.fold import (
     PlayerChange,
     PlayerRecord,
     Verdict,
+    When,
     best_rank,
+    finish_duel,
+    finish_field,
     fold_event,
     new_record,
     outcome_of,
     players_of,
 )
 from petard_worker.ratings.glicko import aged_rd
-from petard_worker.ratings.pool_rules import PoolRules, pool_rules
+from petard_worker.ratings.pool_rules import SYSTEMS, PoolRules, pool_rules
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -93,6 +97,38 @@ def test_finished_game_rates_both_players() -> None:
     assert changes["alice"].after.rating == pytest.approx(WON, abs=1e-9)
     assert changes["bob"].after.rating == pytest.approx(LOST, abs=1e-9)
     assert changes["alice"].after.rd == changes["bob"].after.rd == pytest.approx(RD_AFTER, abs=1e-9)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_duel_is_rated_as_any_game_is(system: str) -> None:
+    rules, chance = pool_rules(system, {}), Random(7)
+    records: dict[str, PlayerRecord] = {}
+    names = [f"player-{number}" for number in range(9)]
+    for _ in range(500):
+        one, other = chance.sample(names, 2)
+        rank, points = chance.choice([(1, (3.0, 1.0)), (2, (0.0, 2.0)), (1, (1.0, 1.0))])
+        sides = [
+            {"players": [one], "rank": rank, "points": points[0], "home": chance.random() < 0.5},
+            {
+                "players": [other],
+                "rank": 2 if points[0] > points[1] else 1,
+                "points": points[1],
+                "weights": [1],
+            },
+        ]
+        game = finished(
+            time=NOON + timedelta(hours=chance.randint(0, 9_000)),
+            sides=sides,
+            importance=chance.choice([1, 20, 35, 60]),
+            knockout=chance.random() < 0.5,
+        )
+        current = {name: records.get(name) or new_record(rules) for name in players_of(game)}
+        when = When(game.time, None)
+
+        changes = finish_duel(rules, current, game, when)
+
+        assert changes == finish_field(rules, current, game, when)
+        records.update({change.player: change.after for change in changes})
 
 
 def test_change_tells_what_was_before_and_why() -> None:

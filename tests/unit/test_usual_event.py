@@ -1,0 +1,56 @@
+"""Which texts need no closer look; that both looks see the same event is for parse_oracle.py to say."""
+
+import json
+
+import pytest
+
+from petard_schema.usual_event import read_usual
+
+SIDES = '[{"players":["alice"],"rank":1},{"players":["bob"],"rank":2}]'
+USUAL = (
+    '{"specversion":"1.0","id":"01JE","source":"/servers/eu-1","type":"petard.game.finished.v1",'
+    f'"time":"2026-11-30T12:00:00Z","data":{{"pool":"chess-blitz","game":"g-1","sides":{SIDES}}}}}'
+)
+LEFT = USUAL.replace("finished", "abandoned").replace(SIDES, SIDES + ',"abandoned_by":["bob"]')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        USUAL,
+        LEFT,
+        json.dumps(json.loads(USUAL)),
+        json.dumps(json.loads(USUAL), indent=2),
+        USUAL.replace("alice", "さくら"),
+        USUAL.replace('"rank":1', '"rank":1,"points":2.5'),
+    ],
+)
+def test_the_usual_is_read_at_once(text: str) -> None:
+    assert read_usual(text.encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("this", "other"),
+    [
+        ('"rank":1', '"rank":1,"rank":1'),
+        ('"rank":1', '"rank":1,"unknown":2'),
+        ('"rank":1', '"rank":1,"points":1e2'),
+        ('"rank":1', '"rank":1,"points":0.30000000000000004'),
+        ('"rank":1', '"rank":1,"weights":[0.1000000000000000055]'),
+        ('"pool"', '"importance":1E0,"pool"'),
+        ('"pool"', '"meta":{},"pool"'),
+        ('"data":', '"data" :'),
+        ('"data":', '"data"\t:'),
+        ('"data":', '"traceparent":[],"data":'),
+        ('"specversion":"1.0",', ""),
+        ('"type":"petard.game.finished.v1",', ""),
+        ("alice", "\\u0061lice"),
+        ("alice", '"'),
+        ("2026", "26"),
+    ],
+)
+def test_a_remarkable_text_needs_a_closer_look(this: str, other: str) -> None:
+    remarkable = USUAL.replace(this, other)
+
+    assert remarkable != USUAL
+    assert read_usual(remarkable.encode()) is None
