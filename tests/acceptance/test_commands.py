@@ -83,6 +83,7 @@ def test_all_commands_of_the_design_exist():
 MIGRATIONS = (
     *("0001_pipeline", "0002_rating_periods", "0003_own_source", "0004_dead_letters", "0005_pool_stops"),
     "0006_finite_explanations_and_true_digests",
+    "0007_rows_of_a_batch",
 )
 
 NEED_POSTGRES = [

@@ -47,7 +47,7 @@ class LedgerRow(NamedTuple):
 
 
 ChangeRow = tuple[object, ...]
-"""A row of the change table in the order of CHANGE_COLUMNS: player, player_seq, seq, and so on."""
+"""A row of the change table in the order of NEW_CHANGE: player, player_seq, seq, and so on."""
 
 
 class RatingRow(NamedTuple):

@@ -1,7 +1,7 @@
 """Columns of values in the form in which Postgres takes arrays: binary, and made in one go.
 
-A batch is written by a few statements that unnest one array per column. psycopg makes such arrays too, but it
-looks at every element's type, and at thousands of numbers a batch that was a quarter of a worker's time.
+For statements that unnest one array per column; wide rows are cheaper as rows (row_arrays.py). psycopg makes
+such arrays too, but it looks at every element's type.
 """
 
 import sys
@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import Struct
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import psycopg
 from psycopg.adapt import Buffer, Dumper
@@ -21,13 +21,11 @@ BOOL, BYTEA, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 17, 20, 23, 25, 701, 11
 _head = Struct("!iiIii").pack
 _no_elements = Struct("!iiI").pack
 _length = Struct("!i").pack
-_float8 = Struct("!id").pack
 _int8 = Struct("!iq").pack
 
 _NULL = _length(-1)
 _LENGTHS = [_length(size) for size in range(1_024)]
 """What stands before most texts."""
-_BOOLEANS = {True: b"\x00\x00\x00\x01\x01", False: b"\x00\x00\x00\x01\x00"}
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -37,8 +35,6 @@ class Column(bytes):
 
     __slots__ = ()
 
-
-Numbers: TypeAlias = "array[float] | array[int]"
 
 Kinds = Mapping[str, Callable[[Iterable[Any]], Column]]
 """The names of columns, and the function below that makes each of them."""
@@ -59,14 +55,6 @@ def byteas(values: Iterable[bytes]) -> Column:
     return _column(BYTEA, [_length(len(value)) + value for value in values])
 
 
-def float8s(values: Iterable[float | None]) -> Column:
-    """Return a column of type float8: the very bits."""
-    numbers = tuple(values)
-    if None in numbers:
-        return _column(FLOAT8, [_NULL if value is None else _float8(8, value) for value in numbers])
-    return _numbers(FLOAT8, array("d", cast("tuple[float, ...]", numbers)))
-
-
 def int4s(values: Iterable[int]) -> Column:
     """Return a column of type integer; raises OverflowError beyond 32 bits."""
     return _numbers(INT4, array("i", values))
@@ -75,11 +63,6 @@ def int4s(values: Iterable[int]) -> Column:
 def int8s(values: Iterable[int]) -> Column:
     """Return a column of type bigint."""
     return _numbers(INT8, array("q", values))
-
-
-def booleans(values: Iterable[bool]) -> Column:
-    """Return a column of type boolean."""
-    return _column(BOOL, [_BOOLEANS[value] for value in values])
 
 
 def timestamps(values: Iterable[datetime | None]) -> Column:
@@ -100,7 +83,7 @@ def columns(kinds: Kinds, rows: Sequence[tuple[object, ...]]) -> dict[str, Colum
     return {name: kind(values) for (name, kind), values in zip(kinds.items(), transposed, strict=True)}
 
 
-def _numbers(oid: int, numbers: Numbers) -> Column:
+def _numbers(oid: int, numbers: "array[int]") -> Column:
     """Return a column of numbers without NULL among them: byte by byte, and not number by number."""
     count, size = len(numbers), numbers.itemsize
     if sys.byteorder == "little":

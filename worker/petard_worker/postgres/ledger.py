@@ -9,8 +9,24 @@ from typing import cast
 
 from petard_schema import PeriodClosed
 from petard_worker.batch import Entry, EventKey
-from petard_worker.postgres.columns import booleans, int8s, texts, timestamps
+from petard_worker.postgres.columns import BOOL, INT8, TIMESTAMPTZ, texts
 from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.row_arrays import Row, RowType, known_text_field, microseconds, text_field
+
+NEW_ENTRY = RowType(
+    "petard.new_entry",
+    {
+        "source": known_text_field,
+        "event_id": text_field,
+        "type": known_text_field,
+        "game": text_field,
+        "reason": known_text_field,
+        "body": text_field,
+        "seq": INT8,
+        "time": TIMESTAMPTZ,
+        "late": BOOL,
+    },
+)
 
 
 def ask_events(
@@ -55,25 +71,26 @@ def append_entries(connection: Connection, pool: str, version: int, entries: Seq
                CASE WHEN reason IS NULL THEN 'rated' ELSE 'ignored' END, reason,
                reason IS NULL AND game IS NOT NULL, late,
                body::json
-        FROM unnest(
-            %(seq)b::bigint[], %(source)b::text[], %(event_id)b::text[], %(type)b::text[], %(game)b::text[],
-            %(time)b::timestamptz[], %(reason)b::text[], %(late)b::boolean[], %(body)b::text[]
-        ) AS entry (seq, source, event_id, type, game, time, reason, late, body)
+        FROM unnest(%(entries)b::petard.new_entry[])
     """
-    values = {
-        "pool": pool,
-        "version": version,
-        "seq": int8s(entry.seq for entry in entries),
-        "source": texts(entry.event.source for entry in entries),
-        "event_id": texts(entry.event.id for entry in entries),
-        "type": texts(entry.event.type for entry in entries),
-        "game": texts(game_of(entry) for entry in entries),
-        "time": timestamps(entry.event.time for entry in entries),
-        "reason": texts(entry.verdict.ignored for entry in entries),
-        "late": booleans(entry.late for entry in entries),
-        "body": texts(entry.body for entry in entries),
-    }
-    connection.execute(sql, values)
+    rows = NEW_ENTRY.array(connection, map(entry_row, entries))
+    connection.execute(sql, {"pool": pool, "version": version, "entries": rows})
+
+
+def entry_row(entry: Entry) -> Row:
+    """Return an entry as it is sent."""
+    event = entry.event
+    return (
+        event.source,
+        event.id,
+        event.type,
+        game_of(entry),
+        entry.verdict.ignored,
+        entry.body,
+        entry.seq,
+        microseconds(event.time),
+        entry.late,
+    )
 
 
 def game_of(entry: Entry) -> str | None:

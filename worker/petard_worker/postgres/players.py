@@ -4,17 +4,54 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from petard_worker.fold import PlayerChange, PlayerRecord
-from petard_worker.postgres.columns import (
-    Kinds,
-    booleans,
-    columns,
-    float8s,
-    int4s,
-    int8s,
-    texts,
-    timestamps,
-)
+from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ, texts
 from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.row_arrays import Row, RowType, known_text_field, microseconds
+
+NEW_RATING = RowType(
+    "petard.new_rating",
+    {
+        "player": known_text_field,
+        "rating": FLOAT8,
+        "rd": FLOAT8,
+        "volatility": FLOAT8,
+        "bomb": INT4,
+        "abandons": INT4,
+        "penalties": INT4,
+        "games": INT4,
+        "wins": INT4,
+        "draws": INT4,
+        "losses": INT4,
+        "peak": FLOAT8,
+        "last_played": TIMESTAMPTZ,
+        "player_seq": INT8,
+    },
+    nullable=("volatility", "last_played"),
+)
+NEW_CHANGE = RowType(
+    "petard.new_change",
+    {
+        "player": known_text_field,
+        "player_seq": INT8,
+        "seq": INT8,
+        "rating_before": FLOAT8,
+        "rating_after": FLOAT8,
+        "rd_before": FLOAT8,
+        "rd_after": FLOAT8,
+        "volatility_before": FLOAT8,
+        "volatility_after": FLOAT8,
+        "bomb_before": INT4,
+        "bomb_after": INT4,
+        "games_before": INT4,
+        "games_after": INT4,
+        "expected": FLOAT8,
+        "actual": FLOAT8,
+        "rd_aged": FLOAT8,
+        "penalty": BOOL,
+        "late": BOOL,
+    },
+    nullable=("volatility_before", "volatility_after", "expected", "actual", "rd_aged"),
+)
 
 NumberedChange = tuple[int, PlayerChange]
 """A change and the seq of the ledger entry that caused it."""
@@ -48,12 +85,7 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
             (pool, bomb_cap, player, rating, rd, volatility, bomb, abandons, penalties, games, wins, draws,
              losses, peak, last_played, player_seq)
         SELECT %(pool)s, %(cap)s, entry.*
-        FROM unnest(
-            %(player)b::text[], %(rating)b::float8[], %(rd)b::float8[], %(volatility)b::float8[],
-            %(bomb)b::integer[], %(abandons)b::integer[], %(penalties)b::integer[], %(games)b::integer[],
-            %(wins)b::integer[], %(draws)b::integer[], %(losses)b::integer[], %(peak)b::float8[],
-            %(last_played)b::timestamptz[], %(player_seq)b::bigint[]
-        ) AS entry
+        FROM unnest(%(ratings)b::petard.new_rating[]) AS entry
         ON CONFLICT (pool, player) DO UPDATE SET
             rating = excluded.rating, rd = excluded.rd, volatility = excluded.volatility,
             bomb = excluded.bomb, bomb_cap = excluded.bomb_cap, abandons = excluded.abandons,
@@ -61,10 +93,15 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
             draws = excluded.draws, losses = excluded.losses, peak = excluded.peak,
             last_played = excluded.last_played, player_seq = excluded.player_seq
     """
-    values = {"pool": pool, "cap": cap, "player": texts(records)}
-    # The open period comes last in a record, and stands in a table of its own.
-    rows = [record[: len(RECORD_COLUMNS)] for record in records.values()]
-    connection.execute(sql, values | columns(RECORD_COLUMNS, rows))
+    rows = NEW_RATING.array(connection, map(rating_row, records.items()))
+    connection.execute(sql, {"pool": pool, "cap": cap, "ratings": rows})
+
+
+def rating_row(standing: tuple[str, PlayerRecord]) -> Row:
+    """Return a player's record as it is sent; the open period stands in a table of its own."""
+    player, record = standing
+    *numbers, last_played, player_seq, _period = record
+    return (player, *numbers, microseconds(last_played), player_seq)
 
 
 def append_changes(connection: Connection, pool: str, changes: Sequence[NumberedChange]) -> None:
@@ -75,23 +112,14 @@ def append_changes(connection: Connection, pool: str, changes: Sequence[Numbered
              volatility_before, volatility_after, bomb_before, bomb_after, games_before, games_after,
              expected, actual, rd_aged, penalty, late)
         SELECT %(pool)s, entry.*
-        FROM unnest(
-            %(player)b::text[], %(player_seq)b::bigint[], %(seq)b::bigint[],
-            %(rating_before)b::float8[], %(rating_after)b::float8[],
-            %(rd_before)b::float8[], %(rd_after)b::float8[],
-            %(volatility_before)b::float8[], %(volatility_after)b::float8[],
-            %(bomb_before)b::integer[], %(bomb_after)b::integer[],
-            %(games_before)b::integer[], %(games_after)b::integer[],
-            %(expected)b::float8[], %(actual)b::float8[], %(rd_aged)b::float8[],
-            %(penalty)b::boolean[], %(late)b::boolean[]
-        ) AS entry
+        FROM unnest(%(changes)b::petard.new_change[]) AS entry
     """
-    rows = [change_row(seq, change) for seq, change in changes]
-    connection.execute(sql, {"pool": pool, **columns(CHANGE_COLUMNS, rows)})
+    rows = NEW_CHANGE.array(connection, [change_row(seq, change) for seq, change in changes])
+    connection.execute(sql, {"pool": pool, "changes": rows})
 
 
-def change_row(seq: int, change: PlayerChange) -> tuple[object, ...]:
-    """Return a change as it is stored, in the order of CHANGE_COLUMNS."""
+def change_row(seq: int, change: PlayerChange) -> Row:
+    """Return a change as it is stored."""
     before, after = change.before, change.after
     return (
         change.player,
@@ -113,40 +141,3 @@ def change_row(seq: int, change: PlayerChange) -> tuple[object, ...]:
         change.penalty,
         change.late,
     )
-
-
-RECORD_COLUMNS: Kinds = {
-    "rating": float8s,
-    "rd": float8s,
-    "volatility": float8s,
-    "bomb": int4s,
-    "abandons": int4s,
-    "penalties": int4s,
-    "games": int4s,
-    "wins": int4s,
-    "draws": int4s,
-    "losses": int4s,
-    "peak": float8s,
-    "last_played": timestamps,
-    "player_seq": int8s,
-}
-CHANGE_COLUMNS: Kinds = {
-    "player": texts,
-    "player_seq": int8s,
-    "seq": int8s,
-    "rating_before": float8s,
-    "rating_after": float8s,
-    "rd_before": float8s,
-    "rd_after": float8s,
-    "volatility_before": float8s,
-    "volatility_after": float8s,
-    "bomb_before": int4s,
-    "bomb_after": int4s,
-    "games_before": int4s,
-    "games_after": int4s,
-    "expected": float8s,
-    "actual": float8s,
-    "rd_aged": float8s,
-    "penalty": booleans,
-    "late": booleans,
-}

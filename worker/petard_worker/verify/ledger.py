@@ -18,7 +18,7 @@ from petard_worker.fold import PlayerRecord
 from petard_worker.periods import OpenPeriod
 from petard_worker.postgres.audit import ChangeRow, LedgerRow, PoolVersion
 from petard_worker.postgres.ledger import game_of
-from petard_worker.postgres.players import CHANGE_COLUMNS, change_row
+from petard_worker.postgres.players import NEW_CHANGE, change_row
 from petard_worker.postgres.pools import Pool
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 from petard_worker.verify.differences import MISSING, Differences, Where, named
@@ -28,7 +28,7 @@ NO_PERIOD: tuple[int, OpenPeriod | None] = (-1, None)
 ENTRY_COLUMNS = (
     "source", "event_id", "type", "game", "time", "outcome", "reason", "counts", "late", "version", "body",
 )  # fmt: skip
-CHANGE_NAMES = tuple(CHANGE_COLUMNS)
+CHANGE_NAMES = NEW_CHANGE.names
 PLAYER, SEQ = CHANGE_NAMES.index("player"), CHANGE_NAMES.index("seq")
 
 

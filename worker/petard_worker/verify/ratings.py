@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from petard_worker.fold import PlayerRecord
 from petard_worker.postgres.audit import PeriodRow, RatingRow
 from petard_worker.postgres.open_periods import from_text, to_text
-from petard_worker.postgres.players import RECORD_COLUMNS
+from petard_worker.postgres.players import NEW_RATING
 from petard_worker.verify.differences import MISSING, Differences, Where, named
 from petard_worker.verify.ledger import Replay
 
-NAMES = (*RECORD_COLUMNS, "bomb_cap")
+RECORD_NAMES = NEW_RATING.names[1:]
+NAMES = (*RECORD_NAMES, "bomb_cap")
 
 
 def check_ratings(replay: Replay, rows: Iterable[RatingRow], found: Differences) -> int:
@@ -52,4 +53,4 @@ def check_open_periods(replay: Replay, rows: Iterable[PeriodRow], found: Differe
 
 def as_stored(record: PlayerRecord, bomb_cap: int) -> tuple[object, ...]:
     """Return a record as a row of the table: the open period stands in a table of its own."""
-    return (*record[: len(RECORD_COLUMNS)], bomb_cap)
+    return (*record[: len(RECORD_NAMES)], bomb_cap)
