@@ -8,6 +8,7 @@ from integration.arena import counted, dead_letters, finished, ids_of, make_pool
 from petard_schema import Keys
 from petard_worker import batch
 from petard_worker.breaker import IN_A_ROW, MOST_IN_WINDOW, WINDOW
+from petard_worker.fold import players_of
 from petard_worker.jobs import Workshop
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection
@@ -50,7 +51,7 @@ class Deploy:
 
     def break_(self) -> None:
         def fails(rules, records, event, period):  # type: ignore[no-untyped-def]
-            if "poison" in records:
+            if "poison" in players_of(event):
                 raise ZeroDivisionError("a bug")
             return self.real(rules, records, event, period)
 

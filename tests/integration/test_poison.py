@@ -23,6 +23,7 @@ from integration.arena import (
 from petard_schema import Keys
 from petard_worker.apply import apply_batch, apply_or_bury_head
 from petard_worker.breaker import IN_A_ROW, Breaker
+from petard_worker.fold import players_of
 from petard_worker.intake import Intake
 from petard_worker.jobs import Drain, Workshop
 from petard_worker.postgres.connect import Connection, connect_worker
@@ -160,7 +161,7 @@ def test_an_event_that_makes_our_own_code_fail_costs_itself_alone(
     real = batch.fold_event
 
     def fails_on_poison(rules, records, event, period):  # type: ignore[no-untyped-def]
-        if any(player.startswith("poison") for player in records):
+        if any(player.startswith("poison") for player in players_of(event)):
             raise ZeroDivisionError("a bug")
         return real(rules, records, event, period)
 
@@ -220,14 +221,14 @@ def test_an_event_that_makes_our_parser_fail_costs_itself_alone_and_says_where(
 ) -> None:
     from petard_schema import parse  # noqa: PLC0415
 
-    real = parse.decode
+    real = parse.read_usual
 
     def fails_on_poison(raw: bytes) -> object:
         if b"poison" in raw:
             raise ZeroDivisionError("a bug")
         return real(raw)
 
-    monkeypatch.setattr(parse, "decode", fails_on_poison)
+    monkeypatch.setattr(parse, "read_usual", fails_on_poison)
     events = events_with_poison(40, 0, 13, 39)
     push(client, keys, events)
 

@@ -65,6 +65,12 @@ class Taken(NamedTuple):
     place: Place = NOWHERE
     records: Mapping[str, PlayerRecord] = NO_HISTORY.records
     """Of the players it touched, at this place of the pool."""
+    all_new: bool = False
+    """Whether everything was new, and counted."""
+
+
+class NotAllNewError(Exception):
+    """A batch that was taken for new is not: what the ledger knows has to be asked for."""
 
 
 class PoolStoppedError(Exception):
@@ -111,6 +117,18 @@ def apply_batch(
     if not intake.has_work(limit):
         return NOTHING
     known = KnownRecords() if known is None else known
+    if known.expects_new:
+        try:
+            return apply_head(connection, intake, breaker, limit, known)
+        except (NotAllNewError, psycopg.errors.UniqueViolation):
+            known.forget()
+    return apply_head(connection, intake, breaker, limit, known)
+
+
+def apply_head(
+    connection: Connection, intake: Intake, breaker: Breaker, limit: int, known: KnownRecords
+) -> Applied:
+    """Apply up to `limit` events from the head of the list, as `apply_batch` says."""
     # A pipeline: nothing waits for an answer that it does not need, so the server writes while we fold and
     # parse. On leaving the transaction every answer is waited for, and that of COMMIT last.
     with stop_when_tripped(connection, intake.pool), connection.pipeline(), connection.transaction():
@@ -120,7 +138,7 @@ def apply_batch(
         taken = take(connection, intake.pool, locked, arrivals, breaker, known)
         intake.read_ahead(limit, skip=len(arrivals))
     breaker.record(intake.pool, taken.outcomes)
-    known.learn(taken.place, taken.records)
+    known.learn(taken.place, taken.records, all_new=taken.all_new)
     trim(intake, [arrival.raw for arrival in arrivals])
     return taken.applied
 
@@ -211,18 +229,21 @@ def apply_arrivals(
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
     records = known.at(Place(pool.seq, pool.version))
+    new = known.expects_new
     ask = ask_history_with_periods if rules.system.period else ask_history
-    histories = [ask(connection, pool.name, part, records) for part in parts]
+    histories = [ask(connection, pool.name, part, records, new=new) for part in parts]
     for part, history in zip(parts, histories, strict=True):
         written = len(batch.entries)
         batch.history = history()
         batch.fold(part)
+        if new and not batch.all_new:
+            raise NotAllNewError
         append_entries(connection, pool, batch.entries[written:])
     log_failures(pool.name, batch.refusals)
     breaker.check(pool.name, batch.outcomes)
     finish_batch(connection, pool, rules, batch)
     applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
-    return Taken(applied, batch.outcomes, Place(batch.seq, pool.version), batch.records)
+    return Taken(applied, batch.outcomes, Place(batch.seq, pool.version), batch.records, batch.all_new)
 
 
 def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
@@ -233,26 +254,38 @@ def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
 
 
 def ask_history(
-    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+    connection: Connection,
+    pool: str,
+    arrivals: Sequence[Arrival],
+    known: Mapping[str, PlayerRecord],
+    *,
+    new: bool,
 ) -> Callable[[], History]:
-    """Ask what Postgres has of the events, games and players; call the answer to wait for it."""
+    """Ask what Postgres has of the events, games and players; call the answer to wait for it.
+
+    `new` takes the events and games for new.
+    """
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    if not events:
-        return lambda: NO_HISTORY
     names = names_in(events)
-    keys = {EventKey(event.id, event.source) for event in events}
-    counted = ledger.ask_events(connection, pool, keys)
-    games = ledger.ask_games(connection, pool, {event.data.game for event in events})
     found = {name: known[name] for name in names if name in known}
-    records = players.ask_records(connection, pool, names.difference(found))
+    records = players.ask_records(connection, pool, names - found.keys())
+    if new or not events:
+        return lambda: History({}, {}, found | records())
+    counted = ledger.ask_events(connection, pool, {EventKey(event.id, event.source) for event in events})
+    games = ledger.ask_games(connection, pool, {event.data.game for event in events})
     return lambda: History(counted(), games(), found | records())
 
 
 def ask_history_with_periods(
-    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+    connection: Connection,
+    pool: str,
+    arrivals: Sequence[Arrival],
+    known: Mapping[str, PlayerRecord],
+    *,
+    new: bool,
 ) -> Callable[[], History]:
     """Ask as `ask_history` does, and for the open rating periods of the players."""
-    history = ask_history(connection, pool, arrivals, known)
+    history = ask_history(connection, pool, arrivals, known, new=new)
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
     names = names_in(events)
     put_into = open_periods.ask_periods(connection, pool, names.difference(known))

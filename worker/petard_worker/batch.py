@@ -229,6 +229,13 @@ class Batch:
             except Exception as error:  # noqa: BLE001 - whatever our code does wrong must cost one event only
                 self.refuse(Refusal(arrival.raw, refusal_by(error), ours=error))
 
+    @property
+    def all_new(self) -> bool:
+        """Whether every arrival so far was new, and counted: then the history has had no say in it."""
+        return not (self.refusals or self.repeats) and all(
+            entry.verdict.ignored is None for entry in self.entries
+        )
+
     def refuse(self, refusal: Refusal) -> None:
         """Make a dead letter of the arrival."""
         self.refusals.append(refusal)

@@ -1,4 +1,4 @@
-"""What a drain knows of its players from the batch before, so that it need not ask again."""
+"""What a drain knows from the batches before, so that it need not ask again."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,6 +6,8 @@ from typing import NamedTuple
 from petard_worker.fold import PlayerRecord
 
 MOST_PLAYERS = 100_000
+NEW_BATCHES = 8
+"""After so many batches in which everything was new, and counted, the next is taken for one of them."""
 
 
 class Place(NamedTuple):
@@ -29,6 +31,15 @@ class KnownRecords:
     def __init__(self) -> None:
         self._left_at = NOWHERE
         self._records: dict[str, PlayerRecord] = {}
+        self._new_batches = 0
+
+    @property
+    def expects_new(self) -> bool:
+        """Whether the ledger need not be asked what it knows of the next batch.
+
+        Its constraints refuse what has counted before: then the batch is done again, having asked.
+        """
+        return self._new_batches >= NEW_BATCHES
 
     def at(self, place: Place) -> Mapping[str, PlayerRecord]:
         """Return the records if they are those of a pool at this place; else forget them, and know nobody."""
@@ -36,8 +47,12 @@ class KnownRecords:
             self.forget()
         return self._records
 
-    def learn(self, place: Place, records: Mapping[str, PlayerRecord]) -> None:
-        """Take over what a committed batch left, at the place it left the pool at."""
+    def learn(self, place: Place, records: Mapping[str, PlayerRecord], *, all_new: bool) -> None:
+        """Take over what a committed batch left, at the place it left the pool at.
+
+        `all_new` says that everything in it was new, and counted.
+        """
+        self._new_batches = self._new_batches + 1 if all_new else 0
         if len(self._records) > MOST_PLAYERS:
             self._records.clear()
         self._records.update(records)
@@ -47,3 +62,4 @@ class KnownRecords:
         """Know nobody: something failed, or somebody else has written."""
         self._left_at = NOWHERE
         self._records.clear()
+        self._new_batches = 0

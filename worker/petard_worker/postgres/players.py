@@ -73,8 +73,11 @@ def ask_records(
             FROM petard.rating WHERE pool = %(pool)s AND player = asked.name OFFSET 0
         ) AS found
     """
+    asked = list(players)
+    if not asked:
+        return dict
     # Binary results: a float8 comes back as the very bits that went in.
-    rows = connection.execute(sql, {"pool": pool, "players": texts(players)}, binary=True)
+    rows = connection.execute(sql, {"pool": pool, "players": texts(asked)}, binary=True)
     return lambda: {cast("str", row[0]): PlayerRecord(*cast("PlayerRecord", row[1:])) for row in rows}
 
 
