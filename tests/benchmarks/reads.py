@@ -139,6 +139,7 @@ class Scan(NamedTuple):
     index: str | None
     rows: int
     """How many it had in hand, those that it threw away included."""
+    kept: int
 
     @property
     def is_whole(self) -> bool:
@@ -201,8 +202,11 @@ def scans_of(node: Mapping[str, Any]) -> Iterator[Scan]:
     """Yield the scans of tables in a plan that was executed."""
     if "Relation Name" in node and node["Actual Loops"]:
         thrown_away = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
-        rows = round((node["Actual Rows"] + thrown_away) * node["Actual Loops"])
-        yield Scan(node["Relation Name"], node["Node Type"], index_of(node), rows)
+        rows, kept = (
+            round(number * node["Actual Loops"])
+            for number in (node["Actual Rows"] + thrown_away, node["Actual Rows"])
+        )
+        yield Scan(node["Relation Name"], node["Node Type"], index_of(node), rows, kept)
     for child in node.get("Plans", ()):
         yield from scans_of(child)
 

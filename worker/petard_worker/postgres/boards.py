@@ -15,15 +15,29 @@ from petard_worker.postgres.connect import Connection
 
 AROUND = 5
 
-# The one rule of all boards, as a named query to begin a statement with; its parameters are a Listing.
-# Not materialized: a statement that names it twice would copy the whole board to look one player up in it.
+# The one rule of all boards, as named queries to begin a statement with; their parameters are a Listing.
+# Not materialized: a statement that names one twice would copy the whole board to look one player up in it.
+# Conditions that a listing does not set are gone from the plan, and nobody is asked for them.
 LISTED: LiteralString = """
-    WITH listed AS NOT MATERIALIZED (
+    WITH known AS NOT MATERIALIZED (
         SELECT player, rating, rd, bomb, games,
-               CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score
+               CASE WHEN %(conservative)s THEN rating - 2 * rd ELSE rating END AS score,
+               last_played IS NOT NULL
+               AND (%(highest_rd)s::float8 = 'Infinity' OR rd <= %(highest_rd)s::float8)
+               AND (%(oldest)s::timestamptz IS NULL OR last_played >= %(oldest)s::timestamptz) AS is_listed
         FROM petard.rating
-        WHERE pool = %(pool)s AND last_played IS NOT NULL AND rd <= %(highest_rd)s
-          AND (%(oldest)s::timestamptz IS NULL OR last_played >= %(oldest)s::timestamptz)
+        WHERE pool = %(pool)s
+    ), listed AS NOT MATERIALIZED (
+        SELECT player, rating, rd, bomb, games, score FROM known WHERE is_listed
+    )
+"""
+
+# Those listed among a thousand, whichever: with them in hand most of the others need not be sorted.
+SAMPLE: LiteralString = """
+    , sample AS MATERIALIZED (
+        SELECT score, player COLLATE "C" AS name
+        FROM (SELECT player, score, is_listed FROM known ORDER BY player LIMIT 1000) AS asked
+        WHERE is_listed
     )
 """
 
@@ -82,54 +96,73 @@ def list_by(pool: str, settings: PoolSettings, now: datetime) -> Listing:
 
 def board_top(connection: Connection, listing: Listing, count: int) -> list[BoardLine]:
     """Return the first `count` lines."""
-    # Cut off before the ranks are counted: Postgres keeps `count` players in hand and sorts nobody else.
+    # Cut off before the ranks are counted: Postgres keeps `count` players in hand and sorts nobody else. Nor
+    # does it look closer at whom so many of the sample are ahead of.
     sql: LiteralString = """
         , top AS (
             SELECT score, player, rating, rd, bomb, games
-            FROM listed ORDER BY score DESC, player COLLATE "C" LIMIT %(count)s
+            FROM listed
+            WHERE score >= coalesce(
+                (SELECT score FROM sample ORDER BY score DESC OFFSET %(count)s - 1 LIMIT 1), '-Infinity'
+            )
+            ORDER BY score DESC, player COLLATE "C" LIMIT %(count)s
         )
         SELECT rank() OVER (ORDER BY score DESC), player, rating, rd, bomb, games
         FROM top ORDER BY score DESC, player COLLATE "C"
     """
-    rows = connection.execute(LISTED + sql, {"count": count, **listing._asdict()}, binary=True)
+    rows = connection.execute(LISTED + SAMPLE + sql, {"count": count, **listing._asdict()}, binary=True)
     return [BoardLine(*cast("BoardLine", row)) for row in rows]
 
 
 def board_around(connection: Connection, listing: Listing, player: str) -> list[BoardLine]:
     """Return the lines around a player, or none when the player is not listed."""
-    # Of a score that begins above the lines shown nobody has counted how many have it: `equal` of them do.
+    # The board is gone through once, and sorted nowhere but near the player: between two of the sample that
+    # are at least as far away as the last ones shown. Of those above the upper one some may have its score.
     sql: LiteralString = """
         , own AS MATERIALIZED (
             SELECT score, player COLLATE "C" AS name FROM listed WHERE player = %(player)s
-        ), above AS (
-            SELECT listed.* FROM listed CROSS JOIN own
-            WHERE listed.score > own.score
-               OR (listed.score = own.score AND listed.player COLLATE "C" < own.name)
-            ORDER BY listed.score, listed.player COLLATE "C" DESC LIMIT %(around)s
-        ), below AS (
-            SELECT listed.* FROM listed CROSS JOIN own
-            WHERE listed.score < own.score
-               OR (listed.score = own.score AND listed.player COLLATE "C" >= own.name)
-            ORDER BY listed.score DESC, listed.player COLLATE "C" LIMIT %(around)s + 1
-        ), shown AS MATERIALIZED (
-            SELECT * FROM above UNION ALL SELECT * FROM below
-        ), first AS MATERIALIZED (
-            SELECT score, player COLLATE "C" AS name FROM shown ORDER BY score DESC, name LIMIT 1
-        ), before AS (
-            SELECT count(*) FILTER (WHERE listed.score > first.score) AS higher,
-                   count(*) FILTER (WHERE listed.score = first.score) AS equal
-            FROM listed CROSS JOIN first
-            WHERE listed.score > first.score
-               OR (listed.score = first.score AND listed.player COLLATE "C" < first.name)
+        ), edges AS MATERIALIZED (
+            SELECT coalesce(upper.score, 'Infinity') AS high, upper.name AS high_name,
+                   coalesce(lower.score, '-Infinity') AS low, lower.name AS low_name
+            FROM own
+            LEFT JOIN LATERAL (
+                SELECT sample.score, sample.name FROM sample
+                WHERE sample.score > own.score OR (sample.score = own.score AND sample.name < own.name)
+                ORDER BY sample.score, sample.name DESC OFFSET %(around)s - 1 LIMIT 1
+            ) AS upper ON true
+            LEFT JOIN LATERAL (
+                SELECT sample.score, sample.name FROM sample
+                WHERE sample.score < own.score OR (sample.score = own.score AND sample.name > own.name)
+                ORDER BY sample.score DESC, sample.name OFFSET %(around)s - 1 LIMIT 1
+            ) AS lower ON true
+        ), near AS (
+            SELECT edges.high, counted.* FROM edges CROSS JOIN LATERAL (
+                SELECT count(*) FILTER (WHERE score > edges.high) AS higher,
+                       count(*) FILTER (WHERE score = edges.high AND player COLLATE "C" < edges.high_name)
+                       AS equal,
+                       array_agg(ROW(score, player, rating, rd, bomb, games)) FILTER (
+                           WHERE score <= edges.high
+                             AND (score < edges.high OR player COLLATE "C" >= edges.high_name)
+                             AND (score > edges.low OR player COLLATE "C" <= edges.low_name)
+                       ) AS lines
+                FROM listed WHERE score >= edges.low
+            ) AS counted
+        ), placed AS MATERIALIZED (
+            SELECT line.*,
+                   row_number() OVER (ORDER BY score DESC, player COLLATE "C") AS place,
+                   rank() OVER (ORDER BY score DESC) + higher + CASE WHEN score < high THEN equal ELSE 0 END
+                   AS rank
+            FROM near CROSS JOIN LATERAL unnest(lines) AS line (
+                score float8, player text, rating float8, rd float8, bomb integer, games integer
+            )
         )
-        SELECT rank() OVER (ORDER BY shown.score DESC) + higher
-               + CASE WHEN shown.score < first.score THEN equal ELSE 0 END,
-               player, rating, rd, bomb, games
-        FROM shown CROSS JOIN first CROSS JOIN before
-        ORDER BY shown.score DESC, player COLLATE "C"
+        SELECT rank, player, rating, rd, bomb, games
+        FROM placed
+        WHERE abs(place - (SELECT place FROM placed WHERE player = %(player)s)) <= %(around)s
+        ORDER BY place
     """
     values = {"player": player, "around": AROUND, **listing._asdict()}
-    rows = connection.execute(LISTED + sql, values, binary=True)
+    rows = connection.execute(LISTED + SAMPLE + sql, values, binary=True)
     return [BoardLine(*cast("BoardLine", row)) for row in rows]
 
 
@@ -137,13 +170,13 @@ def find_place(connection: Connection, listing: Listing, player: str) -> Place |
     """Return where the player stands, or None when the player is not listed."""
     sql: LiteralString = """
         , own AS (SELECT score FROM listed WHERE player = %(player)s)
-        SELECT 1 + count(*) FILTER (WHERE listed.score > own.score),
-               100.0::float8 * (
-                   count(*) FILTER (WHERE listed.score < own.score)
-                   + 0.5::float8 * count(*) FILTER (WHERE listed.score = own.score)
-               ) / count(*)
-        FROM own CROSS JOIN listed
-        HAVING count(*) > 0
+        SELECT 1 + higher, 100.0::float8 * (players - higher - equal + 0.5::float8 * equal) / players
+        FROM own CROSS JOIN LATERAL (
+            SELECT count(*) AS players,
+                   count(*) FILTER (WHERE listed.score > own.score) AS higher,
+                   count(*) FILTER (WHERE listed.score = own.score) AS equal
+            FROM listed
+        ) AS counted
     """
     row = connection.execute(LISTED + sql, {"player": player, **listing._asdict()}).fetchone()
     return None if row is None else Place(*cast("Place", row))
