@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
 
 import psycopg
 import structlog
@@ -31,6 +32,7 @@ from benchmarks.busy_season import NEW_ID, Ids, busy_season, two_years
 from petard_worker.apply import append_entries
 from petard_worker.batch import Batch, Entry, EventKey, History, read_arrival
 from petard_worker.chunks import chunks
+from petard_worker.cli.errors import CommandFailed, plain_errors
 from petard_worker.fold import PlayerRecord
 from petard_worker.garbage import calm_garbage_collector
 from petard_worker.log_format import configure_logging
@@ -51,6 +53,10 @@ TELL_EVERY_SECONDS = 5
 
 class PoolExistsError(Exception):
     """There is such a pool already; a past is only made for a new one."""
+
+
+class RecorderLostError(CommandFailed):
+    """The process that makes the season ended before the season did, so there is no more to apply."""
 
 
 class Tape:
@@ -77,18 +83,33 @@ class Tape:
 
 @contextmanager
 def recorded(season: Season, ids: Ids) -> Iterator[Tape]:
-    """Yield the lines of the season, made in a process of its own while others are folded."""
+    """Yield the lines of the season, made in a process of its own while others are folded.
+
+    Reading on raises RecorderLostError when that process has ended early.
+    """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=record, args=(there, season, ids), daemon=True)
     process.start()
     there.close()
     try:
-        yield Tape(iter(here.recv, []))
+        yield Tape(played(here, process))
     finally:
         process.terminate()
         process.join()
         here.close()
+
+
+def played(pipe: Pipe, recorder: BaseProcess) -> Iterator[list[bytes]]:
+    """Yield the lines that the recorder sends, up to the end of the season."""
+    try:
+        yield from iter(pipe.recv, [])
+    except (EOFError, OSError):  # between two messages, or within one
+        recorder.join()
+        raise RecorderLostError(
+            f"the process that makes the season ended early (exit code {recorder.exitcode}), so nothing was"
+            " kept: try again"
+        ) from None
 
 
 def record(pipe: Pipe, season: Season, ids: Ids) -> None:
@@ -221,12 +242,14 @@ def main() -> None:
     configure_logging("info")
     calm_garbage_collector()
     season = two_years(options.pool, options.players, spare(options.events), options.seed)
-    with recorded(season, options.ids) as tape, connect_worker(url, "big ledger") as connection:
-        try:
-            new_ledger(connection, options.pool).grow(connection, tape, options.events)
-        except PoolExistsError as error:
-            parser.error(str(error))
-    settle(url)
+    with plain_errors():
+        with recorded(season, options.ids) as tape, connect_worker(url, "big ledger") as connection:
+            try:
+                with connection.transaction():
+                    new_ledger(connection, options.pool).grow(connection, tape, options.events)
+            except PoolExistsError as error:
+                parser.error(str(error))
+        settle(url)
 
 
 def spare(entries: int) -> int:

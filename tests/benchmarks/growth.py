@@ -36,6 +36,7 @@ from benchmarks.roles import environment, start, wait_until
 from benchmarks.servers import Servers, open_servers, with_path
 from petard_schema import Keys
 from petard_worker.chunks import chunks
+from petard_worker.cli.errors import plain_errors
 from petard_worker.garbage import calm_garbage_collector
 from petard_worker.log_format import configure_logging
 from petard_worker.postgres.connect import connect_worker
@@ -57,7 +58,7 @@ def main() -> None:
     options = read_options()
     configure_logging("info")
     calm_garbage_collector()
-    with open_servers(options.batch_size) as servers, ExitStack() as databases:
+    with plain_errors(), open_servers(options.batch_size) as servers, ExitStack() as databases:
         pools = grow(servers, databases, options)
         for number in range(options.rounds):
             # There and back: what grows faster or slower in the course of time favours no size.
