@@ -56,6 +56,16 @@ def test_numbers_for_programs_are_those_of_the_ratings(run, season):
     assert sum(part["players"] for part in spread["bins"]) == 2
 
 
+def test_whoever_waits_for_a_long_history_is_told(run, season, owner):
+    soon = run("pool", "stats", "p", "--json")
+    owner.execute("UPDATE petard.pool SET seq = 2000000 WHERE name = 'p'")
+    later = run("pool", "stats", "p", "--json")
+
+    assert soon.stderr == ""
+    assert later.stderr == "going through all 2,000,000 entries of the ledger: this takes a while\n"
+    assert later.json == soon.json
+
+
 def test_who_moved_further_than_asked_did_not_stay(run, season):
     alice = [
         run("player", "p", "alice", "--at", f"2026-0{month}-01T00:00:00Z", "--json").json["rating"]

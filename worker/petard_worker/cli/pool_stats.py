@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from petard_worker.cli.output import JsonOption, print_json, print_table
+from petard_worker.cli.output import JsonOption, print_json, print_table, talk
 from petard_worker.cli.reads import read_time
 from petard_worker.cli.servers import reading, require_pool
 from petard_worker.display import displayed, displayed_width
@@ -19,6 +19,8 @@ from petard_worker.postgres.pools import Pool
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 LONGEST_BAR, SHORTEST_BAR = 60, 10
+LONG_HISTORY = 200_000
+"""So many ledger entries are gone through in seconds: whoever waits should know for what."""
 BESIDE_BARS = 45  # columns of a histogram's other cells
 
 
@@ -59,8 +61,10 @@ def stats(
     A player has stayed who was never further than --width from where they stood when the window began. Where
     a player stood at some time is what `petard player --at` says. Options and JSON are in rating points,
     tables in the pool's display range. A mean is steady that moves by no more than 10 points of Elo a year;
-    what a point of Elo comes to in the pool's own points follows from its system and parameters. Everything
-    that was ever rated is gone through: the more there is, the longer it takes.
+    what a point of Elo comes to in the pool's own points follows from its system and parameters.
+
+    Everything that was ever rated is read and sorted, which takes seconds with hundreds of thousands of
+    events and a minute or more with millions; what has not come to an end after ten minutes is given up.
     """
     options = {
         "--days": days,
@@ -74,6 +78,8 @@ def stats(
     with reading() as connection:
         pool = require_pool(connection, name)
         question = ask(pool, {key: value for key, value in options.items() if value is not None}, "--")
+        if pool.seq >= LONG_HISTORY:
+            talk(f"going through all {pool.seq:,} entries of the ledger: this takes a while")
         found = find_stats(connection, pool, question, end, datetime.now(UTC))
     if json:
         print_json(asdict(found))
