@@ -514,3 +514,15 @@ def test_a_long_history_is_given_minutes_and_nothing_else_is(connection: Connect
 
     assert inside == ("10min",)
     assert connection.execute(shown).fetchone() == ("1min",)
+
+
+def test_nothing_is_compiled_for_statistics(connection: Connection) -> None:
+    """Whatever they are guessed to cost: for a small pool it would take longer than all the rest."""
+    connection.execute("SET jit = on")
+    connection.execute("SET jit_above_cost = 0")
+
+    with pool_stats.patience(connection):
+        plan = connection.execute("EXPLAIN (ANALYZE) SELECT count(*) FROM petard.change").fetchall()
+
+    assert not [line for (line,) in plan if "JIT" in cast("str", line)]
+    assert connection.execute("SHOW jit").fetchone() == ("on",)

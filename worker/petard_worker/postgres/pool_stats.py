@@ -105,6 +105,8 @@ def patience(connection: Connection) -> Iterator[None]:
     """Let each statement inside take ten minutes: through millions of changes it can take one."""
     with connection.transaction():
         connection.execute("SET LOCAL statement_timeout = '10min'")
+        # Compiling them takes longer than a small pool does, and is not noticed in a large one.
+        connection.execute("SET LOCAL jit = off")
         yield
 
 
