@@ -225,13 +225,13 @@ def apply_arrivals(
         NO_HISTORY,
         version=pool.version,
         signed_only=signed_only(pool.settings),
+        known=known.at(Place(pool.seq, pool.version)),
     )
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
-    records = known.at(Place(pool.seq, pool.version))
     new = known.expects_new
     ask = ask_history_with_periods if rules.system.period else ask_history
-    histories = [ask(connection, pool.name, part, records, new=new) for part in parts]
+    histories = [ask(connection, pool.name, part, batch.known, new=new) for part in parts]
     for part, history in zip(parts, histories, strict=True):
         written = len(batch.entries)
         batch.history = history()
@@ -266,14 +266,12 @@ def ask_history(
     `new` takes the events and games for new.
     """
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    names = names_in(events)
-    found = {name: known[name] for name in names if name in known}
-    records = players.ask_records(connection, pool, names - found.keys())
+    records = players.ask_records(connection, pool, names_in(events).difference(known))
     if new or not events:
-        return lambda: History({}, {}, found | records())
+        return lambda: History({}, {}, records())
     counted = ledger.ask_events(connection, pool, {EventKey(event.id, event.source) for event in events})
     games = ledger.ask_games(connection, pool, {event.data.game for event in events})
-    return lambda: History(counted(), games(), found | records())
+    return lambda: History(counted(), games(), records())
 
 
 def ask_history_with_periods(
@@ -287,8 +285,7 @@ def ask_history_with_periods(
     """Ask as `ask_history` does, and for the open rating periods of the players."""
     history = ask_history(connection, pool, arrivals, known, new=new)
     events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    names = names_in(events)
-    put_into = open_periods.ask_periods(connection, pool, names.difference(known))
+    put_into = open_periods.ask_periods(connection, pool, names_in(events).difference(known))
 
     def answer() -> History:
         found = history()

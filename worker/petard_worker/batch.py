@@ -99,13 +99,14 @@ _key, _entry, _arrival = EventKey._make, Entry._make, Arrival._make
 class Touched(dict[str, PlayerRecord]):
     """Players a batch touched, as they are after it; asked for another one, it tells how they were before."""
 
-    def __init__(self, rules: PoolRules) -> None:
+    def __init__(self, rules: PoolRules, known: Mapping[str, PlayerRecord]) -> None:
         super().__init__()
         self.rules = rules
-        self.before: Mapping[str, PlayerRecord] = {}
+        self.known = known
+        self.asked: Mapping[str, PlayerRecord] = {}
 
     def __missing__(self, player: str) -> PlayerRecord:
-        return self.before.get(player) or new_record(self.rules)
+        return self.known.get(player) or self.asked.get(player) or new_record(self.rules)
 
 
 def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
@@ -205,19 +206,21 @@ class Batch:
     """The open rating period; None before the first game, and in pools without periods."""
     signed_only: bool = False
     """Whether the pool refuses events that nobody has signed."""
+    known: Mapping[str, PlayerRecord] = field(default_factory=dict)
+    """Players who need no asking for, as they were before the batch."""
     records: Touched = field(init=False)
     _bodies: dict[EventKey, str] = field(default_factory=dict)
     _games: dict[str, GameEvent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the period that the newest rated event has opened."""
-        self.records = Touched(self.rules)
+        self.records = Touched(self.rules, self.known)
         if self.newest is not None:
             self.period = period_at(self.newest, self.rules.system.period, self.version)
 
     def fold(self, arrivals: Iterable[Arrival]) -> None:
         """Take every arrival in order."""
-        self.records.before = self.history.records
+        self.records.asked = self.history.records
         for arrival in arrivals:
             try:
                 self.take(arrival)
@@ -250,16 +253,14 @@ class Batch:
             check_same_body(counted, arrival.body)
             self.repeats += 1
             return
-        period = self.period_of(event)
+        period = self.period_of(event) if self.rules.system.period else None
         verdict = self.judge(event, period)
         if period is not None and verdict.ignored is None:
             self.open_period(period)
         self.accept(event, key, arrival.body.decode(), verdict)
 
     def period_of(self, event: GameEvent) -> Period | None:
-        """Return the period that the event counts in: never one that is closed."""
-        if not self.rules.system.period:
-            return None
+        """Return the period that the event counts in, where the pool has them: never one that is closed."""
         period = period_at(event.time, self.rules.system.period, self.version)
         return period if period is None or self.period is None else max(period, self.period)
 
@@ -273,32 +274,30 @@ class Batch:
 
     def judge(self, event: GameEvent, period: Period | None) -> Verdict:
         """Return what the event does, or that its game has counted before."""
-        counted = self.counted_game(event.data.game)
-        if counted is not None:
+        game = event.data.game
+        if game in self._games or game in self.history.games:
+            counted = self.counted_game(game)
             if outcome_of(counted) == outcome_of(event):
                 return Verdict(IgnoredReason.DUPLICATE_GAME)
-            game, first = shorten(event.data.game), shorten(counted.id)
-            detail = f"game {game} has counted with another outcome, by event {first}"
+            detail = f"game {shorten(game)} has counted with another outcome, by event {shorten(counted.id)}"
             raise EventRefused(DeadReason.CONFLICTING_GAME, detail)
         return fold_event(self.rules, self.records, event, period)
 
-    def counted_game(self, game: str) -> GameEvent | None:
-        """Return the event by which the game has counted, if it has."""
-        counted = self._games.get(game)
-        if counted is None and (body := self.history.games.get(game)) is not None:
-            counted = read_counted(body)
-        return counted
+    def counted_game(self, game: str) -> GameEvent:
+        """Return the event by which the game has counted."""
+        return self._games.get(game) or read_counted(self.history.games[game])
 
     def accept(self, event: GameEvent, key: EventKey, body: str, verdict: Verdict) -> None:
         """Make a ledger entry of the event."""
         self.seq += 1
-        late = self.newest is not None and event.time < self.newest
+        time, newest = event.time, self.newest
+        late = newest is not None and time < newest
         self.entries.append(_entry((self.seq, event, body, verdict, late)))
         self.outcomes.append(False)
         self._bodies[key] = body
         if verdict.ignored is None:
             self._games[event.data.game] = event
-            self.newest = event.time if self.newest is None else max(self.newest, event.time)
+            self.newest = newest if late else time
             for change in verdict.changes:
                 self.records[change.player] = change.after
 

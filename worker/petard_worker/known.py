@@ -6,7 +6,7 @@ from typing import NamedTuple
 from petard_worker.fold import PlayerRecord
 
 MOST_PLAYERS = 100_000
-NEW_BATCHES = 8
+NEW_BATCHES = 4
 """After so many batches in which everything was new, and counted, the next is taken for one of them."""
 
 

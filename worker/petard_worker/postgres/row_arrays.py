@@ -6,10 +6,10 @@ itself and puts every value into a store of its own before it joins them to rows
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import groupby
 from struct import Struct
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -63,36 +63,39 @@ class RowType:
         self._oid_in: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
 
     def array(self, connection: Connection, rows: Iterable[Row]) -> Column:
-        """Return the rows as an array of this type.
+        """Return the rows as an array of this type: such together that are NULL in the same places.
 
         Raises OverflowError where an integer has too many bits, TypeError where a value is of another type.
         """
         rows = list(rows)
         if not rows:
             return Column(_no_rows(0, 0, self._oid(connection)))
-        elements = [part for group in self._alike(rows) for part in self._elements(group)]
-        return Column(_array_head(1, 0, self._oid(connection), len(rows), 1) + b"".join(elements))
+        elements = b"".join(map(self._elements, self._alike(rows)))
+        return Column(_array_head(1, 0, self._oid(connection), len(rows), 1) + elements)
 
-    def _alike(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-        """Yield the rows in groups of such that are NULL in the same places: nearly always in one."""
-        for place in self._nullable:
-            if 0 < sum(row[place] is None for row in rows) < len(rows):
-                for _, group in groupby(rows, lambda row: [row[place] is None for place in self._nullable]):
-                    yield list(group)
-                return
-        yield rows
+    def _alike(self, rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+        """Return the rows in groups of such that are NULL in the same places."""
+        nulls = [[row[place] is None for row in rows] for place in self._nullable]
+        if all(len(set(column)) == 1 for column in nulls):
+            return (rows,)
+        groups: defaultdict[tuple[bool, ...], list[Row]] = defaultdict(list)
+        for row, places in zip(rows, zip(*nulls, strict=True), strict=True):
+            groups[places].append(row)
+        return groups.values()
 
-    def _elements(self, rows: Sequence[Row]) -> Iterator[bytes]:
-        """Yield the elements of the array, in pieces."""
+    def _elements(self, rows: Sequence[Row]) -> bytes:
+        """Return the elements of the array."""
         columns = list(zip(*rows, strict=True))
         texts = [list(map(field, column)) for field, column in zip(self._texts, columns, strict=False)]
-        joined = texts[0] if len(texts) == 1 else map(b"".join, zip(*texts, strict=True))
+        joined = texts[0] if len(texts) == 1 else list(map(b"".join, zip(*texts, strict=True)))
         values, size = self._values(columns[len(texts) :])
-        fields = len(self.names)
-        for text, start in zip(joined, range(0, len(values), size), strict=True):
-            yield _row_head(4 + len(text) + size, fields)
-            yield text
-            yield values[start : start + size]
+        fields, starts = len(self.names), range(0, len(values), size)
+        return b"".join(
+            [
+                _row_head(4 + len(text) + size, fields) + text + values[start : start + size]
+                for text, start in zip(joined, starts, strict=True)
+            ]
+        )
 
     def _values(self, columns: Sequence[Sequence[Any]]) -> tuple[bytes, int]:
         """Return all that stands behind the texts, row by row, and how many bytes of it are a row.
