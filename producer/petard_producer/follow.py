@@ -18,7 +18,7 @@ from petard_schema.names import check_pool
 
 log = logging.getLogger(__name__)
 
-BATCH = 200
+BATCH = 500
 FIELD = b"event"
 
 RawEntry = tuple[bytes, dict[bytes, bytes]]
@@ -148,14 +148,18 @@ class Follower:
         """
         last = after
         while not self._stopped.is_set():
+            # Numbers and no positions: to make one takes longer than to see that the usual entry comes next.
+            epoch, seq = (0, 0) if last is None else (last.epoch, last.seq)
             for entry_id, fields in self._wait_for_entries(last):
                 if self._stopped.is_set():
                     return
-                position = self._position(entry_id)
-                change = self._change(position, fields)
-                check_successor(last, position)
-                last = position
+                change = self._change(entry_id, fields)
+                said = change.data
+                if said.seq != seq + 1 or said.epoch != epoch:
+                    check_successor(_place(epoch, seq), Position.of(change))
+                epoch, seq = said.epoch, said.seq
                 yield change
+            last = _place(epoch, seq)
 
     def _wait_for_entries(self, last: Position | None) -> list[RawEntry]:
         """Return the entries after `last`, none when stopped or when none came; outlast a lost connection."""
@@ -191,16 +195,24 @@ class Follower:
         except ValueError as error:
             raise EntryUnreadable(self._stream, entry_id.decode(), str(error)) from None
 
-    def _change(self, position: Position, fields: dict[bytes, bytes]) -> RatingChanged:
+    def _change(self, entry_id: bytes, fields: dict[bytes, bytes]) -> RatingChanged:
         if FIELD not in fields:
-            raise EntryUnreadable(self._stream, str(position), "it has no field 'event'")
+            raise EntryUnreadable(self._stream, entry_id.decode(), "it has no field 'event'")
         try:
             change = RatingChanged.model_validate_json(fields[FIELD])
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             path = ".".join(str(part) for part in first["loc"])
-            raise EntryUnreadable(self._stream, str(position), f"{path or 'event'}: {first['msg']}") from None
-        if (change.data.pool, Position.of(change)) != (self._pool, position):
-            claim = f"it says that it is {Position.of(change)} of {change.data.pool}"
+            detail = f"{path or 'event'}: {first['msg']}"
+            raise EntryUnreadable(self._stream, entry_id.decode(), detail) from None
+        said = change.data
+        if entry_id != b"%d-%d" % (said.epoch, said.seq) or said.pool != self._pool:
+            position = self._position(entry_id)
+            claim = f"it says that it is {Position.of(change)} of {said.pool}"
             raise EntryUnreadable(self._stream, str(position), claim)
         return change
+
+
+def _place(epoch: int, seq: int) -> Position | None:
+    """Return the position with these numbers; epoch 0 is before all entries."""
+    return Position(epoch, seq) if epoch else None

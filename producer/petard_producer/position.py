@@ -138,5 +138,5 @@ def check_successor(last: Position | None, got: Position) -> None:
         return
     if got.epoch > last.epoch:
         raise EpochChanged(last, got)
-    if got != last.next():
+    if got.seq != last.seq + 1 or got.epoch != last.epoch:
         raise GapFound(last.next(), got)

@@ -1,17 +1,29 @@
 """What Petard says: every ledger entry, as a rating-changed event."""
 
+from functools import lru_cache
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from petard_schema.envelope import Envelope, Message
-from petard_schema.names import MAX_ID, MAX_NAME, MAX_SOURCE, PoolName
+from petard_schema.names import MAX_ID, MAX_NAME, MAX_SOURCE, POOL_PATTERN
+from petard_schema.times import Time, parse_time
+
+_parse_known_time = lru_cache(maxsize=64)(parse_time)
+
+
+def parse_told_time(value: object) -> object:
+    """Return the time of a text; entries of one batch tell the same one, and come one after the other."""
+    return _parse_known_time(value) if isinstance(value, str) else value
+
 
 # Which characters may stand in a name depends on the version of Unicode, hence of Python. What was accepted
 # is told as it is: a follower's Python may be older than the worker's.
 ToldName = Annotated[str, Field(min_length=1, max_length=MAX_NAME, description="As it was accepted.")]
 ToldId = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="As it was accepted.")]
 ToldSource = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE, description="As it was accepted.")]
+ToldPool = Annotated[str, Field(pattern=POOL_PATTERN)]
+ToldTime = Annotated[Time, BeforeValidator(parse_told_time)]
 
 
 class Standing(Message):
@@ -64,7 +76,7 @@ class Cause(Message):
 class LedgerEntry(Message):
     """One entry of the ledger of a pool, ignored ones included, so that seq has no gaps."""
 
-    pool: PoolName
+    pool: ToldPool
     epoch: Annotated[int, Field(ge=1, description="Goes up when the stream had to be corrected.")]
     seq: Annotated[int, Field(ge=1, description="Counts the entries of the pool's ledger: 1, 2, 3, …")]
     cause: Cause
@@ -78,8 +90,12 @@ class LedgerEntry(Message):
 class RatingChanged(Envelope):
     """An entry of the ledger: `subject` is the pool, `id` is `<pool>/<epoch>-<seq>`."""
 
+    # Names of fields come again with every entry, values hardly: to remember them costs more than it saves.
+    model_config = ConfigDict(cache_strings="keys")
+
     id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
     source: Annotated[str, Field(min_length=1, max_length=MAX_SOURCE)]
+    time: ToldTime
     type: Literal["petard.rating.changed.v1"] = "petard.rating.changed.v1"
-    subject: PoolName
+    subject: ToldPool
     data: LedgerEntry
