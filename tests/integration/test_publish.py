@@ -27,6 +27,7 @@ from integration.arena import (
 from integration.dying_redis import LossyProxy
 from petard_schema import Keys, RatingChanged
 from petard_schema.times import format_time
+from petard_worker.change_stream import NOTHING, BoardMoves, ChangeStream, StreamEntry, StreamId
 from petard_worker.pool_settings import PoolSettings, as_given
 from petard_worker.postgres import outbox, pools
 from petard_worker.postgres.connect import Connection, connect_publisher
@@ -785,6 +786,17 @@ def test_a_board_of_more_than_a_chunk_is_whole(
 
     assert board(client, keys) == table(owner)
     assert len(board(client, keys)) == 20
+
+
+def test_a_step_may_move_more_players_than_redis_takes_in_one_call(client: Redis, keys: Keys) -> None:
+    stream = ChangeStream(client, keys)
+    leaving = {f"leaving-{number}": float(number) for number in range(5_000)}
+    coming = {f"coming-{number}": float(number) for number in range(5_001)}
+    client.zadd(keys.leaderboard("p"), {"staying": 1.0, **leaving})
+
+    stream.append("p", NOTHING, [StreamEntry(StreamId(1, 1), "{}")], BoardMoves(coming, leaving), 10)
+
+    assert board(client, keys) == {"staying": 1.0, **coming}
 
 
 @pytest.mark.parametrize("frozen", ["idle", "in a transaction", "while it reads"])

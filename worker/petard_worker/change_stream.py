@@ -22,6 +22,7 @@ end
 
 # KEYS: stream, leaderboard. ARGV: expected last id, stream length, number of entries, then id and event of
 # each, number of players to list, then score and player of each, then the players to leave out.
+# The board moves by one call for many players, as many as Lua's stack has room for, with some to spare.
 # Answers the stream's last id; appended if it is the last id of the batch.
 APPEND = (
     LAST_ID
@@ -33,13 +34,14 @@ for _ = 1, tonumber(ARGV[3]) do
     at = at + 2
 end
 redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[2])
-local listed = tonumber(ARGV[at])
-at = at + 1
-for _ = 1, listed do
-    redis.call('ZADD', KEYS[2], ARGV[at], ARGV[at + 1])
-    at = at + 2
+local function at_once(command, from, to)
+    for i = from, to, 2000 do
+        redis.call(command, KEYS[2], unpack(ARGV, i, math.min(i + 1999, to)))
+    end
 end
-for i = at, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
+local listed = 2 * tonumber(ARGV[at])
+at_once('ZADD', at + 1, at + listed)
+at_once('ZREM', at + 1 + listed, #ARGV)
 return last
 """
 )

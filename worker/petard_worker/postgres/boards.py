@@ -190,7 +190,8 @@ def read_scores(connection: Connection, listing: Listing, players: Iterable[str]
         CROSS JOIN LATERAL (SELECT player, score FROM listed WHERE player = asked.name OFFSET 0) AS found
     """
     values = {"players": texts(players), **listing._asdict()}
-    return dict(cast("Iterable[tuple[str, float]]", connection.execute(LISTED + sql, values, binary=True)))
+    rows = connection.execute(LISTED + sql, values, binary=True).fetchall()
+    return dict(cast("list[tuple[str, float]]", rows))
 
 
 def read_board(connection: Connection, listing: Listing, size: int) -> Iterator[dict[str, float]]:

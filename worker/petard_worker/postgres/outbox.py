@@ -1,7 +1,7 @@
 """What the publisher reads: ledger entries with their changes."""
 
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from petard_worker.postgres.connect import Connection
 
@@ -59,7 +59,7 @@ def read_entries(connection: Connection, pool: str, after: int, limit: int) -> l
         FROM petard.ledger WHERE pool = %(pool)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
     """
     rows = connection.execute(sql, {"pool": pool, "after": after, "limit": limit}, binary=True)
-    return [OutboxEntry(*cast("OutboxEntry", row)) for row in rows]
+    return [OutboxEntry._make(row) for row in rows.fetchall()]
 
 
 def read_changes(connection: Connection, pool: str, after: int, last: int) -> list[OutboxChange]:
@@ -73,4 +73,4 @@ def read_changes(connection: Connection, pool: str, after: int, last: int) -> li
         ORDER BY seq, player
     """
     rows = connection.execute(sql, {"pool": pool, "after": after, "last": last}, binary=True)
-    return [OutboxChange(*cast("OutboxChange", row)) for row in rows]
+    return [OutboxChange._make(row) for row in rows.fetchall()]

@@ -109,10 +109,10 @@ class StreamAudit:
             if told.seq not in due:
                 stored = told.fields.get(FIELD, b"").decode(errors="replace")
                 self.found.add(Where.STREAM, "entry", stored, MISSING, told.seq)
-            elif told.fields != {FIELD: due[told.seq].encode()}:
+            elif told.fields != {FIELD: due[told.seq]}:
                 self.compare_fields(told, due[told.seq])
 
-    def compare_fields(self, told: Told, due: str) -> None:
+    def compare_fields(self, told: Told, due: bytes) -> None:
         """Say where an entry tells something else; the same JSON in other words does not count."""
         names = sorted(name.decode(errors="replace") for name in told.fields)
         if names != [FIELD.decode()]:
@@ -122,7 +122,7 @@ class StreamAudit:
             stored = json.loads(told.fields[FIELD])
         except (ValueError, RecursionError):
             text = told.fields[FIELD].decode(errors="replace")
-            self.found.add(Where.STREAM, "event", text, due, told.seq)
+            self.found.add(Where.STREAM, "event", text, due.decode(), told.seq)
             return
         for path, one, other in unequal(stored, json.loads(due)):
             self.found.add(Where.STREAM, path or "event", one, other, told.seq)
