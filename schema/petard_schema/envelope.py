@@ -52,4 +52,5 @@ class Envelope(Message):
         It can be longer than the text that was parsed: defaults are written out and 1e15 becomes
         1000000000000000.0. Only what is pushed is held to MAX_EVENT_BYTES.
         """
-        return self.model_dump_json(exclude_none=True).encode()
+        # Not model_dump_json: it makes text of the bytes that are wanted here.
+        return self.__pydantic_serializer__.to_json(self, exclude_none=True)

@@ -214,6 +214,19 @@ def test_many_events_are_pushed_up_to_the_one_that_is_refused(server, keys, prod
     assert server.lrange(keys.events("chess-blitz"), 0, -1) == texts[: CHUNK + 5]
 
 
+def test_what_was_checked_before_is_pushed_as_it_is_and_poked_once_for_each_pool(server, keys, producer):
+    elements = {"chess-blitz": [b"{", game(1).to_json()], "race": [b"not looked at"]}
+
+    heard = pokes(server, keys, lambda: producer.push_checked(elements))
+
+    assert {pool: server.lrange(keys.events(pool), 0, -1) for pool in elements} == elements
+    assert heard == [b"chess-blitz", b"race"]
+
+
+def test_nothing_that_was_checked_is_no_work(producer):
+    producer.push_checked({})
+
+
 def test_threads_may_share_a_producer(server, keys, producer):
     def push(number: int) -> str:
         return producer.finished(pool="chess-blitz", game=f"g-{number}", sides=draw("alice", "bob")).id

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO, TypeVar
+from typing import Annotated, BinaryIO, TypeAlias, TypeVar
 
 import typer
 
@@ -28,6 +28,9 @@ T = TypeVar("T")
 CHUNK = 500  # events per step; more would only make the progress jump
 COMMAND_SOURCE = "/petard/command"
 USUAL = Season()
+
+Element: TypeAlias = tuple[str, bytes]
+"""What is pushed, and the pool it is for."""
 
 import_app = typer.Typer(no_args_is_help=True, help="Turn other people's files into events.")
 
@@ -81,6 +84,8 @@ class Signer:
 
     def element(self, text: bytes, event: GameEvent) -> bytes:
         """Return what is pushed of an event."""
+        if not self.keys:
+            return text
         element = sign_if_known(text, event, self.keys, datetime.now(UTC))
         self.count += element is not text
         return element
@@ -94,9 +99,9 @@ def push_checked(
     lines: Iterable[bytes], signer: Signer, bar: ProgressBar, total: int | None
 ) -> tuple[int, int]:
     """Push the lines that are events, name what is wrong with the others; return how many of each."""
-    pushed = bad = 0
+    bad = 0
 
-    def events() -> Iterator[bytes]:
+    def elements() -> Iterator[Element]:
         nonlocal bad
         for number, line in enumerate(lines, 1):
             raw = line.strip()
@@ -108,13 +113,25 @@ def push_checked(
                 talk(f"line {number}: {refused}")
                 bad += 1
             else:
-                yield signer.element(raw, event)
+                yield event.data.pool, signer.element(raw, event)
 
-    with producer() as sender:
-        for chunk in chunks(events(), CHUNK):
-            pushed += sender.push_many_json(chunk)
-            bar.show(pushed, total)
+    pushed = 0
+    for pushed in push_elements(elements()):
+        bar.show(pushed, total)
     return pushed, bad
+
+
+def push_elements(elements: Iterable[Element]) -> Iterator[int]:
+    """Push elements that were checked, some at a time, and yield how many that makes so far."""
+    pushed = 0
+    with producer() as sender:
+        for chunk in chunks(elements, CHUNK):
+            by_pool: dict[str, list[bytes]] = {}
+            for pool, element in chunk:
+                by_pool.setdefault(pool, []).append(element)
+            sender.push_checked(by_pool)
+            pushed += len(chunk)
+            yield pushed
 
 
 def push_unchecked(lines: Iterable[bytes], pool: str, bar: ProgressBar, total: int | None) -> int:
@@ -218,8 +235,7 @@ def deliver(found: Iterable[GameEvent | BadRow], push_them: bool, total: int | N
 
     def events() -> Iterator[GameEvent]:
         nonlocal bad
-        for count, item in enumerate(found, 1):
-            bar.show(count, total)
+        for item in found:
             if isinstance(item, BadRow):
                 talk(f"line {item.line}: {item.reason}")
                 bad += 1
@@ -229,12 +245,16 @@ def deliver(found: Iterable[GameEvent | BadRow], push_them: bool, total: int | N
     with progress("imported") as bar:
         if push_them:
             signer = Signer.from_settings()
-            with producer() as sender:
-                count = sender.push_many_json(signer.element(event.to_json(), event) for event in events())
+            elements = ((event.data.pool, signer.element(event.to_json(), event)) for event in events())
+            count = 0
+            for count in push_elements(elements):
+                bar.show(count, total)
             talk(f"pushed {count} events{signer.remark()}")
         else:
-            for event in events():
+            for count, event in enumerate(events(), 1):
                 sys.stdout.buffer.write(event.to_json() + b"\n")
+                if count % CHUNK == 0:
+                    bar.show(count, total)
             sys.stdout.flush()
     if bad:
         raise CommandFailed(f"{bad} rows were left out, the rest was kept")
