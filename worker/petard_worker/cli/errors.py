@@ -47,6 +47,8 @@ def plain_errors() -> Iterator[None]:
 def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR0912 - one line a kind
     """Return line and exit code of an error whose cause is outside our code."""
     # Imported here: a command that fails early should not have paid for drivers it never used.
+    import sqlite3  # noqa: PLC0415
+
     import psycopg  # noqa: PLC0415
     import redis  # noqa: PLC0415
 
@@ -67,6 +69,8 @@ def explain(error: Exception) -> tuple[str, int] | None:  # noqa: PLR0911, PLR09
             return "an argument is not UTF-8 text", USAGE
         case EmbeddedServersUnavailable():
             return str(error), UNAVAILABLE
+        case sqlite3.Error():
+            return f"cannot write a temporary file (TMPDIR says where): {first_line(error)}", FAILED
         case psycopg.errors.LockNotAvailable():
             return f"somebody else holds what this needs; try again: {first_line(error)}", FAILED
         case psycopg.errors.QueryCanceled():

@@ -7,7 +7,6 @@ between is noticed as the same game with another outcome.
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ from petard_schema import GameAbandoned, GameFinished
 from petard_schema.names import MAX_SOURCE, check_pool, check_printable
 from petard_schema.parse import bad_field, check_sense
 from petard_schema.times import format_time
+from petard_worker.import_games.meetings import Meetings
 
 FIRST_WON = (1, 2)
 SECOND_WON = (2, 1)
@@ -66,7 +66,7 @@ class GameRows:
 
     pool: str
     source: str
-    _met: Counter[str] = field(default_factory=Counter)
+    _met: Meetings = field(default_factory=Meetings)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pool or a source that no event could carry."""
@@ -78,8 +78,7 @@ class GameRows:
     def pairing(self, first: str, second: str, time: datetime, *marks: str) -> Pairing:
         """Return the next such meeting in the file; marks tell apart what players and time do not."""
         identity = digest(self.source, first, second, format_time(time), *marks)
-        self._met[identity] += 1
-        return Pairing(first, second, time, digest(identity, self._met[identity]))
+        return Pairing(first, second, time, digest(identity, self._met.count(identity)))
 
     def finished(self, pairing: Pairing, outcome: Outcome) -> GameFinished:
         """Return the event, or raise EventRefused as the parser would."""
