@@ -44,6 +44,7 @@ def test_a_small_run_measures_everything(tmp_path: Path) -> None:
     assert report["plan"]["parts"] == list(Part)
     assert measured.keys() == report["summary"].keys()
     assert {"floor", "petard", "petard_two_over_one", "petard_over_procrastinate"} <= measured.keys()
+    assert {"push_many_json", "push_file", "import_growth", "published", "followed"} <= measured.keys()
     assert {"latency_200_p99_ms", "waiting_bytes", "worker_growth", "folding"} <= measured.keys()
     told = {key: value for key, value in measured.items() if value is not None}
     assert min(told.values()) > 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchmarks import costs, cpu, latency, memory, throughput
+from benchmarks import costs, cpu, latency, memory, publishing, pushing, throughput
 from benchmarks.lines import Line, Measured
 from benchmarks.plan import Plan
 from benchmarks.servers import Servers
@@ -20,6 +20,8 @@ class Measurement(NamedTuple):
 
 PARTS = {
     Part.THROUGHPUT: Measurement("Throughput", throughput.lines, throughput.measure),
+    Part.PUSH: Measurement("Push and import", pushing.lines, pushing.measure),
+    Part.PUBLISH: Measurement("Publish and follow", publishing.lines, publishing.measure),
     Part.LATENCY: Measurement("Latency", latency.lines, latency.measure),
     Part.MEMORY: Measurement("Memory", memory.lines, memory.measure),
     Part.CPU: Measurement("CPU", cpu.lines, cpu.measure),

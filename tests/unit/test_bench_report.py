@@ -8,7 +8,9 @@ import pytest
 from benchmarks.latency import Latency, summarise
 from benchmarks.lines import Line, at_least, at_most, shown
 from benchmarks.plan import read_order
+from benchmarks.pokes import chunks_of, rate_by_pokes
 from benchmarks.processes import cpu_seconds, resident_mb
+from benchmarks.pushing import table
 from benchmarks.report import Report, Round, Summary, summary
 from benchmarks.throughput import ratios
 
@@ -152,6 +154,20 @@ def test_parts_are_measured_in_one_order_and_once() -> None:
 
 def test_no_more_jobs_than_events() -> None:
     assert read_order(["--events", "1500", "--job-events", "5000"]).plan.jobs == 1500
+
+
+def test_a_rate_by_pokes_leaves_out_what_the_first_one_told_of() -> None:
+    assert chunks_of(1_200, 500) == 3
+    assert rate_by_pokes([10.0, 10.5, 11.0], 1_200, 500) == 700
+    with pytest.raises(ValueError, match="more events"):
+        rate_by_pokes([10.0], 400, 500)
+
+
+def test_no_meeting_stands_in_a_table_twice() -> None:
+    rows = list(table(300, 5))
+
+    assert len(set(rows)) == 300
+    assert not any(row.split(",")[0] == row.split(",")[1] for row in rows)
 
 
 def test_what_nobody_can_tell_of_a_process_is_none() -> None:

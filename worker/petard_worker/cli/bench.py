@@ -16,6 +16,8 @@ class Part(StrEnum):
     """What can be measured by itself."""
 
     THROUGHPUT = "throughput"
+    PUSH = "push"
+    PUBLISH = "publish"
     LATENCY = "latency"
     MEMORY = "memory"
     CPU = "cpu"
@@ -49,10 +51,12 @@ def bench(
 
     **throughput**: events a second of Petard (a backlog; while it is pushed; two pools and two workers), of
     plain SQL that writes the same rows (the floor), and of the same work as one RQ job, one dramatiq message
-    or one procrastinate job per event; and their ratios. **latency**: from a push until a follower has the
-    change. **memory**: bytes in Redis per waiting event beyond its text, and whether the worker's memory
-    stays flat. **cpu**: CPU seconds per 1,000 events, by process. **costs**: maths, parsing, folding and a
-    forecast alone.
+    or one procrastinate job per event; and their ratios. **push**: events a second of a Producer, of
+    `petard push`, and rows of `petard import`, whose memory has to stay flat. **publish**: how fast the
+    publisher catches up, beside the drain, and how fast a Follower reads. **latency**: from a push until a
+    follower has the change. **memory**: bytes in Redis per waiting event beyond its text, and whether the
+    worker's memory stays flat. **cpu**: CPU seconds per 1,000 events, by process. **costs**: maths, parsing,
+    folding and a forecast alone.
 
     The table has the median of all rounds, the least and the most, and says of each target whether the median
     reached it. Machines are never quiet: compare the ratios, which are taken within each round. It takes
