@@ -20,6 +20,8 @@ def parse_time(value: object) -> datetime:
     if isinstance(value, str):
         if not _rfc3339.match(value):
             raise ValueError("is not an RFC 3339 time with a zone, such as 2026-11-30T12:00:00Z")
+        if value.endswith("Z"):  # the usual one is in UTC already
+            return datetime.fromisoformat(value)
         value = datetime.fromisoformat(value.upper())
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise ValueError("is not an RFC 3339 text with a zone")
