@@ -796,3 +796,39 @@ def test_before_its_last_look_a_drain_answers_for_no_pool_any_more(
     drain.run()
 
     assert seen == [None]
+
+
+@pytest.mark.usefixtures("pool")
+def test_while_others_wait_now_and_then_a_drain_takes_fewer_events_at_a_time(
+    workshop: Workshop, queue: JsonQueue, client: Redis, keys: Keys
+) -> None:
+    workshop.queue = queue
+    push(client, keys, games(2))
+    drain = Drain(workshop, "p", "ours")
+    drain.applied = 1
+    alone = drain.batch_size()
+    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
+
+    assert drain.is_slice_over(1.0)
+
+    assert (alone, drain.batch_size()) == (workshop.batch_size, jobs.SHARED_BATCH_SIZE)
+    workshop.shared_until = time.monotonic()
+    assert drain.batch_size() == alone
+
+
+def test_a_drain_looks_at_once_whether_it_is_in_the_way_of_one_that_was_queued(
+    workshop: Workshop, pool: str, queue: JsonQueue
+) -> None:
+    workshop.queue = queue
+    push(workshop.redis, workshop.keys, games(1))
+    drain = Drain(workshop, pool, "ours")
+    drain.applied = 1
+    moment = jobs.SHARED_SLICE_SECONDS
+    nobody = drain.is_slice_over(moment)
+    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
+
+    unaware = drain.is_slice_over(moment)
+    workshop.at_work.tell_of_another()
+    aware = drain.is_slice_over(moment)
+
+    assert (nobody, unaware, aware) == (False, False, True)

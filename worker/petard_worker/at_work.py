@@ -15,6 +15,14 @@ class AtWork:
     news: Event = field(default_factory=Event)
     """Set when events may have come for that pool, or another drain may be waiting for this worker."""
 
+    others: bool = False
+    """Whether another drain has been queued since the drain here has looked."""
+
+    def tell_of_another(self) -> None:
+        """Let the drain look whether another one waits for this worker."""
+        self.others = True
+        self.news.set()
+
     def answers_for(self, pool: str) -> bool:
         """Tell the drain of news if it answers for the pool, and return whether it does.
 

@@ -25,6 +25,7 @@ from petard_worker.server_function import ALLOW_OOM, ServerFunction
 log = structlog.get_logger()
 
 LEASE_MS = 1_500
+RENEW_SECONDS = 0.4
 STANDBY_SECONDS = 0.3
 BUSY_SECONDS = 0.05
 IDLE_SECONDS = 0.25
@@ -101,6 +102,7 @@ class Dispatcher:
         self._unreadable: set[str] = set()
         self._cursor = 0
         self._queue_from = 0.0
+        self._renew_at = 0.0
         self._lead = LEAD_FUNCTION.on(client)
         self._resign = RELEASE_FUNCTION.on(client)
         self._ring = RING_FUNCTION.on(client)
@@ -112,7 +114,7 @@ class Dispatcher:
         while not stop.is_set():
             try:
                 if time.monotonic() >= look_at:
-                    if not self.lead():
+                    if not self.keep_leading():
                         self.at_work.hears_pokes = False
                         stop.wait(STANDBY_SECONDS)
                         continue
@@ -139,6 +141,13 @@ class Dispatcher:
             log.info("dispatcher_active" if leading else "dispatcher_standing_by", worker=self.name)
         self.leading = leading
         return leading
+
+    def keep_leading(self) -> bool:
+        """Return whether this is the active dispatcher; its lease is renewed well before it is over."""
+        if self.leading and time.monotonic() < self._renew_at:
+            return True
+        self._renew_at = time.monotonic() + RENEW_SECONDS
+        return self.lead()
 
     def dispatch_once(self) -> int:
         """Look for lists once, ring where nobody answers, and return how many drains were queued."""
@@ -186,8 +195,7 @@ class Dispatcher:
         except redis.OutOfMemoryError:
             self.avoid_queue()
             self.unqueued.append((pool, drain_id))
-        # Another pool waits for a worker: a drain that lingers here looks whether it is this one.
-        self.at_work.news.set()
+        self.at_work.tell_of_another()
 
     def avoid_queue(self) -> None:
         """Queue nothing for a while: Redis is full, or so nearly that RQ can take a job and not run it."""

@@ -44,8 +44,11 @@ log = structlog.get_logger()
 DRAIN = "petard_worker.jobs.drain"
 SUBMIT_EVENT = "petard_worker.jobs.submit_event"
 
-SHARED_SLICE_SECONDS = 0.025
+SHARED_SLICE_SECONDS = 0.005
 """After so long a drain goes to the back if others wait for its worker: a flooded pool and a quiet one."""
+SHARED_BATCH_SIZE = 50
+SHARED_FOR_SECONDS = 2.0
+"""So long after others have waited for its worker a drain takes fewer events at a time: they will again."""
 WAITING_LOOK_SECONDS = 0.01
 """Whether others wait is looked at so often."""
 LINGER_SECONDS = 0.1
@@ -81,6 +84,8 @@ class Workshop:
     recent: RecentLimits = field(default_factory=RecentLimits)
     queue: JsonQueue | None = None
     """Where the next drain goes; set when the worker has opened its queue."""
+    shared_until: float = 0.0
+    """By the monotonic clock: until then other drains are expected."""
     at_work: AtWork = field(default_factory=AtWork)
     """What it shares with the dispatcher."""
 
@@ -212,10 +217,15 @@ class Drain:
         if seconds >= self.workshop.slice_seconds:
             return True
         queue = self.workshop.queue
-        if seconds < self._look_at or not self.applied or self.suspect or queue is None:
+        if not self.applied or self.suspect or queue is None:
             return False
-        if queue.count > 0 and self.intake.waiting() > 0:
-            return True
+        if seconds < (SHARED_SLICE_SECONDS if self.workshop.at_work.others else self._look_at):
+            return False
+        self.workshop.at_work.others = False
+        if queue.count > 0:
+            self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
+            if self.intake.waiting() > 0:
+                return True
         self._look_at = seconds + WAITING_LOOK_SECONDS
         return False
 
@@ -224,7 +234,7 @@ class Drain:
 
         Raises DatabaseUnusableError when Postgres refuses for a reason that waiting does not mend.
         """
-        limit = max(1, self.suspect // 2) if self.suspect else self.workshop.batch_size
+        limit = max(1, self.suspect // 2) if self.suspect else self.batch_size()
         started = time.monotonic()
         try:
             if not self.workshop.session.is_open:
@@ -260,6 +270,12 @@ class Drain:
         self.applied += applied.events
         self.report(applied, started)
         return applied.events > 0
+
+    def batch_size(self) -> int:
+        """Return how many events to apply at a time: fewer while others wait for this worker now and then."""
+        if time.monotonic() < self.workshop.shared_until:
+            return min(SHARED_BATCH_SIZE, self.workshop.batch_size)
+        return self.workshop.batch_size
 
     def report(self, applied: Applied, started: float) -> None:
         """Wake the publisher, and log what was done."""
@@ -301,9 +317,12 @@ class Drain:
         until = time.monotonic() + LINGER_SECONDS
         while time.monotonic() < until and not self.workshop.stop.is_set():
             at_work.news.clear()
-            if self.intake.has_work(self.workshop.batch_size):
+            if self.intake.has_work(self.batch_size()):
                 return True
-            if queue is None or queue.count:
+            if queue is None:
+                return False
+            if queue.count:
+                self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
                 return False
             self._look_at = time.monotonic() - self._started + WAITING_LOOK_SECONDS
             at_work.news.wait(POKED_LOOK_SECONDS if at_work.hears_pokes else LOOK_SECONDS)

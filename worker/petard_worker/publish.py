@@ -29,10 +29,16 @@ from petard_worker.rating_changed import render, told
 log = structlog.get_logger()
 
 CHUNK = 500
+SHARED_CHUNK = 50
+SHARED_FOR_SECONDS = 2.0
+"""So long after several pools had news at once fewer entries are published at a time: they may again."""
 COMPARED = 500
 """Entries at the end of a stream that are compared with the ledger before it is gone on with."""
 LOOK_SECONDS = 1.0
 """Between two looks at all pools: drains poke about what they commit, this finds what no poke told."""
+POOLS_A_SECOND = 500
+"""Of more pools than this a look takes its time: it comes later, up to MOST_LOOK_SECONDS."""
+MOST_LOOK_SECONDS = 5.0
 CHECK_SECONDS = 1.0
 CHECKED_AT_ONCE = 100
 """Pools that are compared with Redis at each check; all of them once one is not as it was left."""
@@ -64,6 +70,7 @@ class Publisher:
     behind: set[str] = field(default_factory=set)
     """Pools of which more waits than was published at a time."""
     _look_at: float = 0.0
+    _shared_until: float = 0.0
     _checked: float = 0.0
     _next_checked: int = 0
     _suspicious: bool = False
@@ -76,8 +83,9 @@ class Publisher:
 
     def publish_once(self) -> int:
         """Publish what is new in every pool, up to a chunk each; return how many entries were appended."""
-        self._look_at = time.monotonic() + LOOK_SECONDS
         self.pools = {pool.name: pool for pool in list_published(self.connection)}
+        seconds = min(MOST_LOOK_SECONDS, max(LOOK_SECONDS, len(self.pools) / POOLS_A_SECOND))
+        self._look_at = time.monotonic() + seconds
         if time.monotonic() - self._checked > CHECK_SECONDS:
             self._checked = time.monotonic()
             self._set_aside.clear()
@@ -89,9 +97,12 @@ class Publisher:
 
         A pool that is new here is left to the next look at all pools, which is due then.
         """
-        found = [self.pools.get(name) for name in names]
+        # A pool that is behind has its turn after those that are not.
+        found = [self.pools.get(name) for name in sorted(names, key=self.behind.__contains__)]
         if None in found:
             self._look_at = 0.0
+        if len(found) > 1:
+            self._shared_until = time.monotonic() + SHARED_FOR_SECONDS
         return sum(self.try_next(pool) for pool in found if pool is not None and pool.name in self.cursors)
 
     def is_look_due(self) -> bool:
@@ -100,6 +111,9 @@ class Publisher:
 
     def try_pool(self, pool: PublishedPool) -> int:
         """Publish one pool as publish_pool does; one whose keys cannot be written holds up no other."""
+        cursor = self.cursors.get(pool.name)
+        if cursor is not None and cursor.seq >= pool.seq:
+            return 0
         with self.setting_aside(pool):
             return self.publish_pool(pool)
         return 0
@@ -176,8 +190,9 @@ class Publisher:
 
     def publish_next(self, pool: PublishedPool, cursor: Cursor) -> int:
         """Append the chunk that follows the cursor, if there is one; return how many entries that were."""
-        entries, changes, scores = outbox.read_chunk(self.connection, listing_of(pool), cursor.seq, CHUNK)
-        (self.behind.add if len(entries) == CHUNK else self.behind.discard)(pool.name)
+        limit = SHARED_CHUNK if time.monotonic() < self._shared_until else CHUNK
+        entries, changes, scores = outbox.read_chunk(self.connection, listing_of(pool), cursor.seq, limit)
+        (self.behind.add if len(entries) == limit else self.behind.discard)(pool.name)
         if not entries:
             return 0
         moves = board_moves(cursor.board, changes, scores)

@@ -17,6 +17,8 @@ class Part(StrEnum):
 
     THROUGHPUT = "throughput"
     LATENCY = "latency"
+    FAIRNESS = "fairness"
+    IDLE = "idle"
     MEMORY = "memory"
     CPU = "cpu"
     COSTS = "costs"
@@ -39,6 +41,12 @@ def bench(
     latency_seconds: Annotated[
         float, typer.Option(min=0.1, max=3_600, help="At each rate; but 20 events at least.")
     ] = 10.0,
+    idle_seconds: Annotated[
+        float, typer.Option(min=0.1, max=3_600, help="With one pool, and with a thousand.")
+    ] = 10.0,
+    fairness_seconds: Annotated[
+        float, typer.Option(min=0.1, max=600, help="Alone, and beside a flood; but 20 events at least.")
+    ] = 8.0,
     only: Annotated[list[Part] | None, typer.Option(help="Measure this part only; repeatable.")] = None,
     json: JsonOption = False,
     report: Annotated[
@@ -50,8 +58,10 @@ def bench(
     **throughput**: events a second of Petard (a backlog; while it is pushed; two pools and two workers), of
     plain SQL that writes the same rows (the floor), and of the same work as one RQ job, one dramatiq message
     or one procrastinate job per event; and their ratios. **latency**: from a push until a follower has the
-    change. **memory**: bytes in Redis per waiting event beyond its text, and whether the worker's memory
-    stays flat. **cpu**: CPU seconds per 1,000 events, by process. **costs**: maths, parsing, folding and a
+    change. **fairness**: the same in a quiet pool, alone and beside a flooded one on the same worker.
+    **idle**: the CPU of a fleet that has nothing to do.
+    **memory**: bytes in Redis per waiting event beyond its text, and whether the worker's memory stays flat.
+    **cpu**: CPU seconds per 1,000 events, by process. **costs**: maths, parsing, folding and a
     forecast alone.
 
     The table has the median of all rounds, the least and the most, and says of each target whether the median
@@ -71,6 +81,8 @@ def bench(
         "rounds": rounds,
         "latency_rates": latency_rates,
         "latency_seconds": latency_seconds,
+        "idle_seconds": idle_seconds,
+        "fairness_seconds": fairness_seconds,
         "only": only,
         "json": json,
         "report": report,
