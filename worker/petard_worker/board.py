@@ -16,7 +16,7 @@ from redis import Redis
 from petard_schema import Keys
 from petard_worker.change_stream import LAST_ID_OF, BoardMoves, StreamId
 from petard_worker.pool_settings import pool_settings
-from petard_worker.postgres.boards import Listing, list_by, read_board
+from petard_worker.postgres.boards import Listing, list_by, read_board, read_scores
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.outbox import OutboxChange
 from petard_worker.postgres.pools import PublishedPool
@@ -80,6 +80,15 @@ class Board:
         """Return whether the board is of other settings, or so old that players are inactive now."""
         return state.settings != pool.settings or time.monotonic() > state.due
 
+    def moves(self, pool: PublishedPool, state: BoardState, changes: Iterable[OutboxChange]) -> BoardMoves:
+        """Return how the board moves with these changes.
+
+        The scores are those of now, and not those of the changes: what came since cannot be set back.
+        """
+        players = {change.player for change in changes if change.seq > state.seq}
+        listed = read_scores(self.connection, listing_of(pool), players) if players else {}
+        return BoardMoves(listed, players - listed.keys())
+
     def rebuild(self, pool: PublishedPool, expected: StreamId) -> BoardState:
         """Write the whole board anew, from one snapshot, and put it in place at once.
 
@@ -102,18 +111,6 @@ class Board:
             log.warning("board_refused", pool=pool.name, expected=str(expected))
             refresh = 0.0
         return BoardState(pool.settings, pool.seq, time.monotonic() + refresh, anybody=count > 0)
-
-
-def board_moves(
-    state: BoardState, changes: Iterable[OutboxChange], scores: Mapping[str, float]
-) -> BoardMoves:
-    """Return how the board moves with these changes, by the scores of those players who are listed.
-
-    The scores are those of now, and not those of the changes: what came since cannot be set back.
-    """
-    players = {change.player for change in changes if change.seq > state.seq}
-    listed = {player: scores[player] for player in players if player in scores}
-    return BoardMoves(listed, players - listed.keys())
 
 
 def listing_of(pool: PublishedPool) -> Listing:

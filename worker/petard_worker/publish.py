@@ -17,7 +17,7 @@ import structlog
 from redis import Redis
 
 from petard_schema import Keys
-from petard_worker.board import Board, BoardState, board_moves, listing_of
+from petard_worker.board import Board, BoardState
 from petard_worker.change_stream import ChangeStream, Left, StreamEntry, StreamId
 from petard_worker.chunks import chunks
 from petard_worker.pool_settings import pool_settings
@@ -37,8 +37,8 @@ COMPARED = 500
 LOOK_SECONDS = 1.0
 """Between two looks at all pools: drains poke about what they commit, this finds what no poke told."""
 POOLS_A_SECOND = 500
-"""Of more pools than this a look takes its time: it comes later, up to MOST_LOOK_SECONDS."""
-MOST_LOOK_SECONDS = 5.0
+"""Looks at more pools than this come less often, but more often than Postgres ends an idle session."""
+MOST_LOOK_SECONDS = 2.0
 CHECK_SECONDS = 1.0
 CHECKED_AT_ONCE = 100
 """Pools that are compared with Redis at each check; all of them once one is not as it was left."""
@@ -191,11 +191,14 @@ class Publisher:
     def publish_next(self, pool: PublishedPool, cursor: Cursor) -> int:
         """Append the chunk that follows the cursor, if there is one; return how many entries that were."""
         limit = SHARED_CHUNK if time.monotonic() < self._shared_until else CHUNK
-        entries, changes, scores = outbox.read_chunk(self.connection, listing_of(pool), cursor.seq, limit)
+        # No pipeline: Postgres waits without a limit for the rest of one, so a publisher that is frozen in
+        # the middle would keep its lock.
+        entries = outbox.read_entries(self.connection, pool.name, cursor.seq, limit)
         (self.behind.add if len(entries) == limit else self.behind.discard)(pool.name)
         if not entries:
             return 0
-        moves = board_moves(cursor.board, changes, scores)
+        changes = outbox.read_changes(self.connection, pool.name, cursor.seq, entries[-1].seq)
+        moves = self.board.moves(pool, cursor.board, changes)
         batch = [
             StreamEntry(StreamId(cursor.epoch, entry.seq), event)
             for entry, event in zip(entries, render(pool.name, cursor.epoch, entries, changes), strict=True)

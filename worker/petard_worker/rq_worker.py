@@ -60,8 +60,8 @@ FAILURE_TTL_S = 86_400
 JOB_TIMEOUT_S = 300
 SLICE_S = 1
 UNQUEUED_LOOK_S = 0.02
-BEAT_S = 5
-"""A worker between jobs says so often that it is alive; RQ takes it for dead after two minutes."""
+BEAT_S = 0.9
+"""Between jobs a worker says so often that it is alive, once a slice, and so learns whether Redis is full."""
 SOCKET_TIMEOUT_S = 5
 MAX_DATA_BYTES = 131_072
 

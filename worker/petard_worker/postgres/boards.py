@@ -4,7 +4,7 @@ Only players with a rated event are listed. Equal scores share a rank (1, 2, 2, 
 percentile is the share of listed players with a lower score, ties (and the player) counted half.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import LiteralString, NamedTuple, cast
 
@@ -158,26 +158,6 @@ def read_scores(connection: Connection, listing: Listing, players: Iterable[str]
     """
     values = {"players": texts(players), **listing._asdict()}
     return dict(cast("Iterable[tuple[str, float]]", connection.execute(LISTED + sql, values, binary=True)))
-
-
-def ask_scores_after(
-    connection: Connection, listing: Listing, after: int, last: int
-) -> Callable[[], dict[str, float]]:
-    """Ask for the scores of those who are listed and have a change after entry `after` up to `last`.
-
-    Call the answer to wait for it.
-    """
-    sql: LiteralString = """
-        SELECT found.player, found.score
-        FROM (
-            SELECT DISTINCT player FROM petard.change
-            WHERE pool = %(pool)s AND seq > %(after)s AND seq <= %(last)s
-        ) AS asked (name)
-        CROSS JOIN LATERAL (SELECT player, score FROM listed WHERE player = asked.name OFFSET 0) AS found
-    """
-    values = {"after": after, "last": last, **listing._asdict()}
-    rows = connection.execute(LISTED + sql, values, binary=True)
-    return lambda: dict(cast("Iterable[tuple[str, float]]", rows))
 
 
 def read_board(connection: Connection, listing: Listing, size: int) -> Iterator[dict[str, float]]:
