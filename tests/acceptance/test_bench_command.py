@@ -15,6 +15,7 @@ from petard_worker.cli.errors import BAD_CONFIGURATION, USAGE
 SMALL = (
     *("--events", "1500", "--job-events", "20", "--players", "50", "--rounds", "1"),
     *("--latency-rates", "200", "--latency-seconds", "1"),
+    *("--idle-seconds", "1", "--fairness-seconds", "1"),
 )
 WITHOUT_SERVERS = {name: value for name, value in os.environ.items() if not name.startswith("PETARD_")}
 
@@ -47,6 +48,7 @@ def test_a_small_run_measures_everything(tmp_path: Path) -> None:
     assert {"push_many_json", "push_file", "import_growth", "published", "followed"} <= measured.keys()
     assert {"latency_200_p99_ms", "waiting_bytes", "worker_growth", "folding"} <= measured.keys()
     told = {key: value for key, value in measured.items() if value is not None}
+    assert {"latency_hot_p50_ms", "idle_1", "idle_1000", "fairness"} <= measured.keys()
     assert min(told.values()) > 0
     assert measured.keys() == told.keys() or sys.platform != "linux"
     for line in report["summary"].values():

@@ -18,6 +18,9 @@ WARM_UP, WARM_UP_RATE = 100, 200.0
 FEWEST = 20
 """Events of one rate, however low it is."""
 TARGETS = {(200, "p50"): at_most(10), (200, "p99"): at_most(50)}
+HOT = "latency_hot_p50_ms"
+HOT_COUNT, HOT_RATE = 100, 50.0
+"""Each event comes after the one before it was applied, and while its drain still lingers."""
 
 
 class Latency(NamedTuple):
@@ -34,7 +37,7 @@ def lines(plan: Plan) -> Sequence[Line]:
         Line(key(rate, name), f"push to follower, {rate:g} events/s, {name}", "ms", target(rate, name))
         for rate in plan.latency_rates
         for name in Latency._fields
-    ]
+    ] + [Line(HOT, "push to follower, a drain lingers, p50", "ms", at_most(5))]
 
 
 def key(rate: float, name: str) -> str:
@@ -47,7 +50,8 @@ def target(rate: float, name: str) -> Target | None:
 
 def measure(servers: Servers, plan: Plan) -> Measured:
     """Push events one by one at steady rates; the first ones warm everything up and do not count."""
-    steps = [(WARM_UP, WARM_UP_RATE), *((count(plan, rate), rate) for rate in plan.latency_rates)]
+    measured = [(count(plan, rate), rate) for rate in plan.latency_rates]
+    steps = [(WARM_UP, WARM_UP_RATE), *measured, (HOT_COUNT, HOT_RATE)]
     events = iter(season(sum(number for number, _ in steps), plan.players))
     with servers.place() as place:
         make_pools(place.database_url, POOL)
@@ -64,7 +68,9 @@ def measure(servers: Servers, plan: Plan) -> Measured:
                 seen = sightings(follower, step, worker, publisher)
                 # One producer and one pool: changes come in the order in which events were pushed.
                 waits = [saw - push for push, saw in zip(pushed, seen, strict=True)]
-                if step:
+                if step == len(steps) - 1:
+                    yield HOT, summarise(waits).p50
+                elif step:
                     for name, value in summarise(waits)._asdict().items():
                         yield key(rate, name), value
 

@@ -24,6 +24,8 @@ class Plan(NamedTuple):
     latency_rates: tuple[float, ...]
     """Events a second."""
     latency_seconds: float
+    idle_seconds: float
+    fairness_seconds: float
     parts: tuple[Part, ...]
 
     @property
@@ -49,6 +51,8 @@ def read_order(arguments: Sequence[str] | None = None) -> Order:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--latency-rates", type=rates, default="1,50,200,1000")
     parser.add_argument("--latency-seconds", type=float, default=10)
+    parser.add_argument("--idle-seconds", type=float, default=10)
+    parser.add_argument("--fairness-seconds", type=float, default=8)
     parser.add_argument("--only", action="append", type=Part)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--report", type=Path)
@@ -65,6 +69,8 @@ def read_order(arguments: Sequence[str] | None = None) -> Order:
         given.rounds,
         given.latency_rates,
         given.latency_seconds,
+        given.idle_seconds,
+        given.fairness_seconds,
         tuple(part for part in Part if part in (given.only or Part)),
     )
     return Order(plan, given.json, given.report)

@@ -29,7 +29,9 @@ from integration.arena import (
 )
 from integration.dying_redis import RedisServer
 from petard_schema import Keys
+from petard_worker import jobs
 from petard_worker.apply import Applied
+from petard_worker.at_work import AtWork
 from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.dispatch import Dispatcher
 from petard_worker.embedded import PostgresServer, embedded_postgres
@@ -256,16 +258,16 @@ def test_a_drain_lingers_for_the_next_event(
     push(client, keys, games(1))
     drain = Drain(workshop, "p", "ours")
     looks = 0
-    waiting = drain.intake.waiting
+    has_work = drain.intake.has_work
 
-    def push_at_the_third_look() -> int:
+    def push_at_the_third_look(limit: int) -> bool:
         nonlocal looks
         looks += 1
         if looks == 3:
             push(client, keys, games(1, first=2))
-        return waiting()
+        return has_work(limit)
 
-    object.__setattr__(drain.intake, "waiting", push_at_the_third_look)
+    drain.intake.has_work = push_at_the_third_look  # type: ignore[method-assign]
 
     drain.run()
 
@@ -695,9 +697,14 @@ def test_a_busy_pool_is_called_busy(
 
 @pytest.mark.usefixtures("pool")
 def test_a_drain_that_lost_its_bell_to_another_leaves_it_the_rest(
-    workshop: Workshop, client: Redis, keys: Keys, owner: psycopg.Connection
+    workshop: Workshop,
+    client: Redis,
+    keys: Keys,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A zombie: it was frozen for longer than its bell lives, and another drain was rung."""
+    monkeypatch.setattr(jobs, "HOLD_SECONDS", 0.0)  # frozen for much longer than that
     workshop.batch_size = 4
     push(client, keys, games(20))
     drain = Drain(workshop, "p", "ours")
@@ -714,3 +721,114 @@ def test_a_drain_that_lost_its_bell_to_another_leaves_it_the_rest(
 
     assert counted(owner) == ids_of(games(4))
     assert client.get(keys.bell("p")) == b"another"
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_poke_wakes_the_drain_of_the_same_process_and_rings_for_no_other(
+    workshop: Workshop,
+    client: Redis,
+    keys: Keys,
+    queue: JsonQueue,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: Callable[..., None],
+) -> None:
+    """It looks by itself so seldom that without the poke nothing would come of the second event."""
+    monkeypatch.setattr(jobs, "LINGER_SECONDS", 60.0)
+    monkeypatch.setattr(jobs, "POKED_LOOK_SECONDS", 60.0)
+    workshop.queue = queue
+    at_work = workshop.at_work = AtWork(hears_pokes=True)
+    dispatcher = Dispatcher(client, keys, queue, "ours", at_work)
+    push(client, keys, games(1))
+
+    with running(Drain(workshop, "p", "ours")):
+        wait_until(lambda: counted(owner) == ["e-1"], "the first event")
+        push(client, keys, games(1, first=2))
+        rung = dispatcher.answer(["p"])
+        wait_until(lambda: counted(owner) == ["e-1", "e-2"], "the second event")
+        workshop.stop.set()
+        at_work.news.set()
+
+    assert rung == 0
+    assert at_work.pool is None
+
+
+def test_a_drain_that_is_queued_ends_the_lingering_of_another(
+    workshop: Workshop,
+    pool: str,
+    client: Redis,
+    keys: Keys,
+    queue: JsonQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: Callable[..., None],
+) -> None:
+    monkeypatch.setattr(jobs, "LINGER_SECONDS", 60.0)
+    monkeypatch.setattr(jobs, "POKED_LOOK_SECONDS", 60.0)
+    workshop.queue = queue
+    at_work = workshop.at_work = AtWork(hears_pokes=True)
+    dispatcher = Dispatcher(client, keys, queue, "ours", at_work)
+
+    with running(Drain(workshop, pool, "ours")) as lingering:
+        wait_until(lambda: at_work.pool == pool, "the drain to answer for its pool")
+        push(client, keys, games(1), "other")
+        assert dispatcher.answer(["other"]) == 1
+        lingering.join(10)
+
+        assert not lingering.is_alive()
+
+
+@pytest.mark.usefixtures("pool")
+def test_before_its_last_look_a_drain_answers_for_no_pool_any_more(
+    workshop: Workshop, client: Redis, keys: Keys
+) -> None:
+    """Else a poke between that look and its end would wake nobody."""
+    push(client, keys, games(1))
+    drain = Drain(workshop, "p", "ours")
+    waiting = drain.intake.waiting
+    seen: list[str | None] = []
+
+    def look() -> int:
+        seen.append(workshop.at_work.pool)
+        return waiting()
+
+    drain.intake.waiting = look  # type: ignore[method-assign]
+
+    drain.run()
+
+    assert seen == [None]
+
+
+@pytest.mark.usefixtures("pool")
+def test_while_others_wait_now_and_then_a_drain_takes_fewer_events_at_a_time(
+    workshop: Workshop, queue: JsonQueue, client: Redis, keys: Keys
+) -> None:
+    workshop.queue = queue
+    push(client, keys, games(2))
+    drain = Drain(workshop, "p", "ours")
+    drain.applied = 1
+    alone = drain.batch_size()
+    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
+
+    assert drain.is_slice_over(1.0)
+
+    assert (alone, drain.batch_size()) == (workshop.batch_size, jobs.SHARED_BATCH_SIZE)
+    workshop.shared_until = time.monotonic()
+    assert drain.batch_size() == alone
+
+
+def test_a_drain_looks_at_once_whether_it_is_in_the_way_of_one_that_was_queued(
+    workshop: Workshop, pool: str, queue: JsonQueue
+) -> None:
+    workshop.queue = queue
+    push(workshop.redis, workshop.keys, games(1))
+    drain = Drain(workshop, pool, "ours")
+    drain.applied = 1
+    moment = jobs.SHARED_SLICE_SECONDS
+    nobody = drain.is_slice_over(moment)
+    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
+
+    unaware = drain.is_slice_over(moment)
+    workshop.at_work.tell_of_another()
+    aware = drain.is_slice_over(moment)
+
+    assert (nobody, unaware, aware) == (False, False, True)

@@ -31,7 +31,8 @@ from petard_worker.change_stream import NOTHING, BoardMoves, ChangeStream, Strea
 from petard_worker.pool_settings import PoolSettings, as_given
 from petard_worker.postgres import outbox, pools
 from petard_worker.postgres.connect import Connection, connect_publisher
-from petard_worker.publish import CHUNK, Publisher
+from petard_worker.postgres.pools import PublishedPool
+from petard_worker.publish import CHECKED_AT_ONCE, CHUNK, SHARED_CHUNK, Cursor, Publisher
 from petard_worker.redis_client import connect_redis
 from petard_worker.run_publisher import PublisherActiveError, publish_rest, run_publisher
 
@@ -885,3 +886,109 @@ def test_publishing_the_rest_is_refused_while_another_publisher_is_active(
 
     with pytest.raises(PublisherActiveError):
         publish_rest(lambda: connect_publisher(database_url, "pub"), client, keys)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_poke_publishes_its_pool_and_looks_at_no_other(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher, owner: psycopg.Connection
+) -> None:
+    make_pool(connection, "other")
+    publisher.publish_once()
+    apply_all(connection, client, keys, games(5))
+
+    unasked = publisher.publish_poked(["other", "set aside"])
+    published = publisher.publish_poked(["p"])
+
+    assert (unasked, published) == (0, 5)
+    assert stream_ids(client, keys) == [f"1-{seq}" for seq in range(1, 6)]
+    assert board(client, keys) == table(owner)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_poke_about_a_pool_that_is_new_makes_a_look_due(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    publisher.publish_once()
+    make_pool(connection, "new")
+    before = publisher.is_look_due()
+
+    publisher.publish_poked(["new"])
+
+    assert (before, publisher.is_look_due()) == (False, True)
+
+
+@pytest.mark.usefixtures("pool")
+def test_what_was_more_than_a_chunk_is_gone_on_with_without_another_poke(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    publisher.publish_once()
+    apply_all(connection, client, keys, games(CHUNK + 5))
+
+    counts = [publisher.publish_poked(["p"])]
+    while publisher.behind:
+        counts.append(publisher.publish_poked(publisher.behind))
+
+    assert counts == [CHUNK, 5]
+
+
+def test_a_flooded_pool_is_published_in_parts_beside_a_quiet_one_and_after_it(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    make_pool(connection)
+    make_pool(connection, "quiet")
+    publisher.publish_once()
+    apply_all(connection, client, keys, games(2 * CHUNK))
+    publisher.publish_poked(["p"])
+    order: list[str] = []
+    publish_next = publisher.publish_next
+
+    def watched(pool: PublishedPool, cursor: Cursor) -> int:
+        order.append(pool.name)
+        return publish_next(pool, cursor)
+
+    publisher.publish_next = watched  # type: ignore[method-assign]
+
+    published = publisher.publish_poked(["p", "quiet"])
+
+    assert order == ["quiet", "p"]
+    assert 0 < published == SHARED_CHUNK < CHUNK
+
+
+def test_one_stream_that_is_not_as_left_makes_all_others_suspicious(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    """A thousand pools are compared a hundred at a time, but what befell one may have befallen all."""
+    names = [f"pool-{number:03}" for number in range(CHECKED_AT_ONCE + 20)]
+    for name in names:
+        make_pool(connection, name)
+    publish_all(publisher)
+    first, last = names[publisher._next_checked], names[publisher._next_checked - 1]
+    client.xadd(keys.changes(last), {"event": "{}"}, "1-1")
+
+    publisher.check_redis()
+    overlooked = last in publisher.cursors
+    publisher._next_checked = names.index(first)
+    client.xadd(keys.changes(first), {"event": "{}"}, "1-1")
+    publisher.check_redis()
+
+    assert overlooked
+    assert publisher.cursors.keys() == set(names) - {first, last}
+
+
+def test_a_redis_that_was_away_is_compared_with_every_pool(
+    connection: Connection, client: Redis, keys: Keys, publisher: Publisher
+) -> None:
+    names = [f"pool-{number:03}" for number in range(CHECKED_AT_ONCE + 20)]
+    for name in names:
+        make_pool(connection, name)
+    publish_all(publisher)
+    last = names[publisher._next_checked - 1]
+    client.xadd(keys.changes(last), {"event": "{}"}, "1-1")
+
+    publisher.suspect_redis()
+    due = publisher.is_look_due()
+    with capture_logs() as logs:
+        publisher.publish_once()
+
+    assert due
+    assert [entry["pool"] for entry in logs if entry["event"] == "stream_not_as_left"] == [last]

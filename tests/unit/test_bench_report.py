@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import fairness, idle, latency
 from benchmarks.latency import Latency, summarise
 from benchmarks.lines import Line, at_least, at_most, shown
 from benchmarks.plan import read_order
@@ -71,6 +72,40 @@ def test_a_target_is_reached_by_the_median_and_on_the_bound() -> None:
     assert not at_least(50).reached_by(49.9)
     assert at_most(10).reached_by(10)
     assert not at_most(10).reached_by(10.1)
+
+
+@pytest.mark.parametrize(("flooded", "reached"), [(30.0, True), (31.0, False)])
+def test_a_quiet_pool_may_wait_three_times_as_long_beside_a_flooded_one(
+    flooded: float, reached: bool
+) -> None:
+    plan = read_order([]).plan
+    targets = {line.key: line.target for line in fairness.lines(plan)}
+
+    values = dict(fairness.compared(alone=10.0, flooded=flooded))
+
+    assert values.keys() == targets.keys()
+    assert targets["fairness"] is not None
+    assert targets["fairness"].reached_by(values["fairness"]) is reached
+
+
+def test_an_idle_fleet_has_a_target_for_one_pool_and_for_a_thousand() -> None:
+    lines = idle.lines(read_order([]).plan)
+
+    assert [(line.key, str(line.target)) for line in lines] == [
+        ("idle_1", "at most 0.01"),
+        ("idle_1000", "at most 0.01"),
+    ]
+
+
+def test_cpu_of_which_one_process_does_not_tell_is_unknown() -> None:
+    assert idle.share([1.0, 2.0], [1.1, 2.3], seconds=10.0) == pytest.approx(0.04)
+    assert idle.share([1.0, None], [1.1, None], seconds=10.0) is None
+
+
+def test_the_hot_pool_is_measured_whatever_the_rates() -> None:
+    lines = latency.lines(read_order(["--latency-rates", "7"]).plan)
+
+    assert {line.key: str(line.target) for line in lines if line.target} == {latency.HOT: "at most 5"}
 
 
 def test_table_has_a_heading_and_says_what_was_reached() -> None:

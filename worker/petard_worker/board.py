@@ -14,7 +14,7 @@ import structlog
 from redis import Redis
 
 from petard_schema import Keys
-from petard_worker.change_stream import LAST_ID, BoardMoves, StreamId
+from petard_worker.change_stream import LAST_ID_OF, BoardMoves, StreamId
 from petard_worker.pool_settings import pool_settings
 from petard_worker.postgres.boards import Listing, list_by, read_board, read_scores
 from petard_worker.postgres.connect import Connection
@@ -34,9 +34,9 @@ FRESH_BOARD_MS = 60_000
 # old one's place, but not when the stream has gone on (another publisher took over, and what it has put on
 # the board since would be lost), nor when its publisher was frozen for so long that a part has expired.
 PLACE_BOARD = (
-    LAST_ID
+    LAST_ID_OF
     + """
-if last ~= ARGV[1] or redis.call('ZCARD', KEYS[2]) ~= tonumber(ARGV[2]) then
+if last_id_of(KEYS[1]) ~= ARGV[1] or redis.call('ZCARD', KEYS[2]) ~= tonumber(ARGV[2]) then
     redis.call('DEL', KEYS[2])
     return 0
 end
@@ -77,10 +77,8 @@ class Board:
         self._place = PLACE_BOARD_FUNCTION.on(self.redis)
 
     def is_due(self, pool: PublishedPool, state: BoardState) -> bool:
-        """Return whether the board is lost, of other settings, or so old that players are inactive now."""
-        if state.settings != pool.settings or time.monotonic() > state.due:
-            return True
-        return state.anybody and not self.redis.exists(self.keys.leaderboard(pool.name))
+        """Return whether the board is of other settings, or so old that players are inactive now."""
+        return state.settings != pool.settings or time.monotonic() > state.due
 
     def moves(self, pool: PublishedPool, state: BoardState, changes: Iterable[OutboxChange]) -> BoardMoves:
         """Return how the board moves with these changes.

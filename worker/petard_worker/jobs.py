@@ -25,6 +25,7 @@ from petard_worker.apply import (
     apply_or_bury_head,
     is_of_one_event,
 )
+from petard_worker.at_work import AtWork
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
@@ -43,10 +44,19 @@ log = structlog.get_logger()
 DRAIN = "petard_worker.jobs.drain"
 SUBMIT_EVENT = "petard_worker.jobs.submit_event"
 
-SHARED_SLICE_SECONDS = 0.025
+SHARED_SLICE_SECONDS = 0.005
 """After so long a drain goes to the back if others wait for its worker: a flooded pool and a quiet one."""
+SHARED_BATCH_SIZE = 50
+SHARED_FOR_SECONDS = 2.0
+"""So long after others have waited for its worker a drain takes fewer events at a time: they will again."""
+WAITING_LOOK_SECONDS = 0.01
+"""Whether others wait is looked at so often."""
 LINGER_SECONDS = 0.1
 LOOK_SECONDS = 0.002
+POKED_LOOK_SECONDS = 0.02
+"""So often a drain that lingers looks by itself if pokes wake it: not every producer pokes."""
+HOLD_SECONDS = 0.25
+"""A drain at work renews its bell this often."""
 LONGEST_WAIT_SECONDS = 2.0
 RENEW_SECONDS = 0.5
 """A drain that waits renews its bell this often."""
@@ -74,6 +84,10 @@ class Workshop:
     recent: RecentLimits = field(default_factory=RecentLimits)
     queue: JsonQueue | None = None
     """Where the next drain goes; set when the worker has opened its queue."""
+    shared_until: float = 0.0
+    """By the monotonic clock: until then other drains are expected."""
+    at_work: AtWork = field(default_factory=AtWork)
+    """What it shares with the dispatcher."""
 
 
 def allowed_jobs(workshop: Workshop) -> Jobs:
@@ -134,22 +148,33 @@ class Drain:
         self.failures = 0
         self.applied = 0
         """How many events have left the list."""
+        self._started = time.monotonic()
+        self._renew_at = 0.0
+        self._look_at = SHARED_SLICE_SECONDS
+        """After so many seconds of its turn it looks whether others wait."""
 
     def run(self) -> None:
         """Drain until nothing is left, the slice is over, or somebody else answers for the pool."""
-        started = time.monotonic()
         try:
-            while self.bell.hold():
+            self.answer()
+        finally:
+            self.workshop.at_work.pool = None
+
+    def answer(self) -> None:
+        """Do what run does, and answer for the pool meanwhile."""
+        self._started = time.monotonic()
+        try:
+            while self.hold():
                 if self.workshop.stop.is_set():
-                    self.bell.release()
+                    self.release()
                     return
-                if self.is_slice_over(time.monotonic() - started):
+                if self.is_slice_over(time.monotonic() - self._started):
                     self.pass_on()
                     return
                 if self.step() or self.linger():
                     continue
                 # Released before the last look: an event that comes after the look finds no bell and rings.
-                self.bell.release()
+                self.release()
                 if self.intake.waiting() == 0:
                     return
         except PoolStoppedError as stopped:
@@ -168,6 +193,21 @@ class Drain:
             # trimmed, and the sweep rings again.
             log.warning("drain_interrupted", pool=self.pool, error=str(error))
 
+    def hold(self) -> bool:
+        """Keep the bell, which answers for much longer than it takes until it is renewed."""
+        if (now := time.monotonic()) < self._renew_at:
+            return True
+        self._renew_at = now + HOLD_SECONDS
+        held = self.bell.hold()
+        self.workshop.at_work.pool = self.pool if held else None
+        return held
+
+    def release(self) -> None:
+        """Let go of the bell: from now on the dispatcher rings for what comes."""
+        self._renew_at = 0.0
+        self.workshop.at_work.pool = None
+        self.bell.release()
+
     def is_slice_over(self, seconds: float) -> bool:
         """Return whether this drain has had its turn: a short one if others wait for this worker.
 
@@ -177,16 +217,24 @@ class Drain:
         if seconds >= self.workshop.slice_seconds:
             return True
         queue = self.workshop.queue
-        if seconds < SHARED_SLICE_SECONDS or not self.applied or self.suspect or queue is None:
+        if not self.applied or self.suspect or queue is None:
             return False
-        return queue.count > 0 and self.intake.waiting() > 0
+        if seconds < (SHARED_SLICE_SECONDS if self.workshop.at_work.others else self._look_at):
+            return False
+        self.workshop.at_work.others = False
+        if queue.count > 0:
+            self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
+            if self.intake.waiting() > 0:
+                return True
+        self._look_at = seconds + WAITING_LOOK_SECONDS
+        return False
 
     def step(self) -> bool:
         """Apply one batch, or connect first; False when nothing waits.
 
         Raises DatabaseUnusableError when Postgres refuses for a reason that waiting does not mend.
         """
-        limit = max(1, self.suspect // 2) if self.suspect else self.workshop.batch_size
+        limit = max(1, self.suspect // 2) if self.suspect else self.batch_size()
         started = time.monotonic()
         try:
             if not self.workshop.session.is_open:
@@ -223,6 +271,12 @@ class Drain:
         self.report(applied, started)
         return applied.events > 0
 
+    def batch_size(self) -> int:
+        """Return how many events to apply at a time: fewer while others wait for this worker now and then."""
+        if time.monotonic() < self.workshop.shared_until:
+            return min(SHARED_BATCH_SIZE, self.workshop.batch_size)
+        return self.workshop.batch_size
+
     def report(self, applied: Applied, started: float) -> None:
         """Wake the publisher, and log what was done."""
         if applied.entries:
@@ -255,14 +309,23 @@ class Drain:
             log.warning("frozen_workers_ended", pool=self.pool, sessions=ended)
 
     def linger(self) -> bool:
-        """Wait a moment for more events unless another pool waits for this worker; True when some came."""
+        """Wait a moment for more events unless another pool waits for this worker; True when some came.
+
+        The dispatcher of this process ends a wait between two looks, if it is the one that hears of both.
+        """
+        at_work, queue = self.workshop.at_work, self.workshop.queue
         until = time.monotonic() + LINGER_SECONDS
         while time.monotonic() < until and not self.workshop.stop.is_set():
-            if self.intake.waiting():
+            at_work.news.clear()
+            if self.intake.has_work(self.batch_size()):
                 return True
-            if self.workshop.queue is None or self.workshop.queue.count:
+            if queue is None:
                 return False
-            self.workshop.stop.wait(LOOK_SECONDS)
+            if queue.count:
+                self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
+                return False
+            self._look_at = time.monotonic() - self._started + WAITING_LOOK_SECONDS
+            at_work.news.wait(POKED_LOOK_SECONDS if at_work.hears_pokes else LOOK_SECONDS)
         return False
 
     def pass_on(self) -> None:

@@ -6,7 +6,7 @@ from redis.exceptions import NoPermissionError
 
 from petard_worker.bell import HOLD_FUNCTION, RELEASE_FUNCTION
 from petard_worker.board import PLACE_BOARD_FUNCTION
-from petard_worker.change_stream import APPEND_FUNCTION
+from petard_worker.change_stream import APPEND_FUNCTION, CHANGED_FUNCTION
 from petard_worker.dispatch import LEAD_FUNCTION, RING_FUNCTION
 from petard_worker.intake import PEEK_FUNCTION, TRIM_FUNCTION
 from petard_worker.replay import SEND_FUNCTION
@@ -19,6 +19,7 @@ FUNCTIONS = (
     LEAD_FUNCTION,
     RING_FUNCTION,
     APPEND_FUNCTION,
+    CHANGED_FUNCTION,
     PLACE_BOARD_FUNCTION,
     SEND_FUNCTION,
 )

@@ -8,6 +8,7 @@ import psycopg
 import redis
 import structlog
 from redis import Redis
+from redis.client import PubSub
 
 from petard_schema import Keys
 from petard_worker.postgres.connect import Connection
@@ -17,7 +18,8 @@ from petard_worker.publish import Publisher
 
 log = structlog.get_logger()
 
-POLL_SECONDS = 0.1
+STOP_SECONDS = 0.25
+"""A stop is seen so soon while nothing happens."""
 STANDBY_SECONDS = 0.5
 WAIT_SECONDS = 0.2
 
@@ -47,17 +49,33 @@ def publish_while_active(connection: Connection, client: Redis, keys: Keys, stop
             return
     log.info("publisher_active")
     publisher = Publisher(connection, client, keys)
-    with client.pubsub(ignore_subscribe_messages=True) as pokes:  # type: ignore[no-untyped-call]
+    with client.pubsub() as pokes:  # type: ignore[no-untyped-call]
         pokes.subscribe(keys.committed())
+        poked: set[str] = set()
         while not stop.is_set():
             started = time.monotonic()
-            if count := publisher.publish_once():
+            if (
+                count := publisher.publish_once()
+                if publisher.is_look_due()
+                else publisher.publish_poked(poked)
+            ):
                 took_ms = round((time.monotonic() - started) * 1000, 1)
                 log.info("entries_published", entries=count, took_ms=took_ms)
-                continue
-            message = pokes.get_message(timeout=POLL_SECONDS)
-            while message is not None:
-                message = pokes.get_message(timeout=0)
+            poked = wait_for_pokes(pokes, publisher) | publisher.behind
+
+
+def wait_for_pokes(pokes: PubSub, publisher: Publisher) -> set[str]:
+    """Return the pools that drains have poked about, as soon as one does; wait for none if there is work."""
+    poked: set[str] = set()
+    message = pokes.get_message(timeout=0 if publisher.behind or publisher.is_look_due() else STOP_SECONDS)
+    while message is not None:
+        if message["type"] == "subscribe":
+            # Also after Redis was lost: pokes were, too, and perhaps more.
+            publisher.suspect_redis()
+        else:
+            poked.add(message["data"].decode(errors="replace"))
+        message = pokes.get_message(timeout=0)
+    return poked
 
 
 def publish_rest(connect: Callable[[], Connection], client: Redis, keys: Keys) -> int:

@@ -69,7 +69,9 @@ def run_worker(settings: Settings, stop: Event, *, burst: bool = False) -> None:
     queue = open_queue(connect_for_rq(redis_url), allowed_jobs(workshop), prefix)
     workshop.queue = open_queue(client, {}, prefix)
     own_client = connect_redis(redis_url)  # the dispatcher's thread shares none
-    dispatcher = Dispatcher(own_client, workshop.keys, open_queue(own_client, {}, prefix), name)
+    dispatcher = Dispatcher(
+        own_client, workshop.keys, open_queue(own_client, {}, prefix), name, workshop.at_work
+    )
     calm_garbage_collector()
     worker = PetardWorker(
         queue,

@@ -19,6 +19,8 @@ class Part(StrEnum):
     PUSH = "push"
     PUBLISH = "publish"
     LATENCY = "latency"
+    FAIRNESS = "fairness"
+    IDLE = "idle"
     MEMORY = "memory"
     CPU = "cpu"
     COSTS = "costs"
@@ -41,6 +43,12 @@ def bench(
     latency_seconds: Annotated[
         float, typer.Option(min=0.1, max=3_600, help="At each rate; but 20 events at least.")
     ] = 10.0,
+    idle_seconds: Annotated[
+        float, typer.Option(min=0.1, max=3_600, help="With one pool, and with a thousand.")
+    ] = 10.0,
+    fairness_seconds: Annotated[
+        float, typer.Option(min=0.1, max=600, help="Alone, and beside a flood; but 20 events at least.")
+    ] = 8.0,
     only: Annotated[list[Part] | None, typer.Option(help="Measure this part only; repeatable.")] = None,
     json: JsonOption = False,
     report: Annotated[
@@ -54,9 +62,10 @@ def bench(
     or one procrastinate job per event; and their ratios. **push**: events a second of a Producer, of
     `petard push`, and rows of `petard import`, whose memory has to stay flat. **publish**: how fast the
     publisher catches up, beside the drain, and how fast a Follower reads. **latency**: from a push until a
-    follower has the change. **memory**: bytes in Redis per waiting event beyond its text, and whether the
-    worker's memory stays flat. **cpu**: CPU seconds per 1,000 events, by process. **costs**: maths, parsing,
-    folding and a forecast alone.
+    follower has the change. **fairness**: the same in a quiet pool, alone and beside a flooded one on the same
+    worker. **idle**: the CPU of a fleet that has nothing to do. **memory**: bytes in Redis per waiting event
+    beyond its text, and whether the worker's memory stays flat. **cpu**: CPU seconds per 1,000 events, by
+    process. **costs**: maths, parsing, folding and a forecast alone.
 
     The table has the median of all rounds, the least and the most, and says of each target whether the median
     reached it. Machines are never quiet: compare the ratios, which are taken within each round. It takes
@@ -75,6 +84,8 @@ def bench(
         "rounds": rounds,
         "latency_rates": latency_rates,
         "latency_seconds": latency_seconds,
+        "idle_seconds": idle_seconds,
+        "fairness_seconds": fairness_seconds,
         "only": only,
         "json": json,
         "report": report,

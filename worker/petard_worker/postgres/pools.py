@@ -1,8 +1,10 @@
 """The pool table: what a pool is, and the row lock that serialises it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import LiteralString, NamedTuple, cast
 
 from psycopg.types.json import Jsonb
@@ -81,8 +83,16 @@ def list_pools(connection: Connection) -> list[Pool]:
 
 def list_published(connection: Connection) -> list[PublishedPool]:
     """Return how far each pool has come."""
-    sql = "SELECT name, epoch, seq, settings FROM petard.pool ORDER BY name"
-    return [PublishedPool(*cast("PublishedPool", row)) for row in connection.execute(sql)]
+    sql = "SELECT name, epoch, seq, settings::text FROM petard.pool ORDER BY name"
+    # Most pools have the same few settings: as text they are read once, and not every second for each pool.
+    rows = cast("Iterable[tuple[str, int, int, str]]", connection.execute(sql, binary=True))
+    return [PublishedPool(name, epoch, seq, as_settings(text)) for name, epoch, seq, text in rows]
+
+
+@lru_cache(maxsize=1_000)
+def as_settings(text: str) -> Mapping[str, ParameterValue]:
+    """Return the settings in a JSON text; nobody changes them, since others get the same ones."""
+    return cast("Mapping[str, ParameterValue]", json.loads(text))
 
 
 def create_pool(
