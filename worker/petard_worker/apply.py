@@ -36,7 +36,7 @@ from petard_worker.intake import Intake
 from petard_worker.known import NOWHERE, KnownRecords, Place
 from petard_worker.pool_settings import signed_only
 from petard_worker.postgres import dead_letters, ledger, open_periods, players, pools
-from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.connect import Connection, pipelined_transaction
 from petard_worker.postgres.pools import LockedPool, Pool
 from petard_worker.ratings.parameters import BadParameterError
 from petard_worker.ratings.pool_rules import PoolRules, pool_rules
@@ -79,6 +79,8 @@ class PoolStoppedError(Exception):
 
 NOTHING = Applied(0)
 
+MANY = 20
+"""Behind so many events more are expected, and parsed ahead."""
 PART = 250
 """Events that are folded and sent at a time, while the server writes those before them."""
 
@@ -102,8 +104,16 @@ def is_of_one_event(error: Exception) -> bool:
     return not isinstance(error, OF_NO_EVENT)
 
 
-def apply_batch(
-    connection: Connection, intake: Intake, breaker: Breaker, limit: int, known: KnownRecords | None = None
+OnCommit = Callable[[Applied], None]
+
+
+def apply_batch(  # noqa: PLR0917 - two of them can be left out
+    connection: Connection,
+    intake: Intake,
+    breaker: Breaker,
+    limit: int,
+    known: KnownRecords | None = None,
+    on_commit: OnCommit = lambda _applied: None,
 ) -> Applied:
     """Apply up to `limit` events from the head of the pool's list and return what came of them.
 
@@ -112,38 +122,49 @@ def apply_batch(
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
     reached, is busy or refuses the statement; any other exception where our own code fails. Whatever is
     raised, nothing was applied and nothing left the list. With `known`, players of the batch before are not
-    asked for again.
+    asked for again. `on_commit` is called before the events leave the list.
     """
     if not intake.has_work(limit):
         return NOTHING
     known = KnownRecords() if known is None else known
     if known.expects_new:
         try:
-            return apply_head(connection, intake, breaker, limit, known)
+            return apply_head(connection, intake, breaker, limit, known, on_commit)
         except (NotAllNewError, psycopg.errors.UniqueViolation):
             known.forget()
-    return apply_head(connection, intake, breaker, limit, known)
+    return apply_head(connection, intake, breaker, limit, known, on_commit)
 
 
-def apply_head(
-    connection: Connection, intake: Intake, breaker: Breaker, limit: int, known: KnownRecords
+def apply_head(  # noqa: PLR0917 - what apply_batch gets
+    connection: Connection,
+    intake: Intake,
+    breaker: Breaker,
+    limit: int,
+    known: KnownRecords,
+    on_commit: OnCommit,
 ) -> Applied:
     """Apply up to `limit` events from the head of the list, as `apply_batch` says."""
-    # A pipeline: nothing waits for an answer that it does not need, so the server writes while we fold and
-    # parse. On leaving the transaction every answer is waited for, and that of COMMIT last.
-    with stop_when_tripped(connection, intake.pool), connection.pipeline(), connection.transaction():
+    # Nothing waits for an answer that it does not need, so the server writes while we fold and parse.
+    with stop_when_tripped(connection, intake.pool), pipelined_transaction(connection):
         locked = pools.lock_pool(connection, intake.pool)
         # Between the first look and the lock another drain may have applied and trimmed.
         arrivals = affordable(intake.read(limit))
         taken = take(connection, intake.pool, locked, arrivals, breaker, known)
-        intake.read_ahead(limit, skip=len(arrivals))
+        if len(arrivals) >= MANY:
+            intake.read_ahead(limit, skip=len(arrivals))
     breaker.record(intake.pool, taken.outcomes)
     known.learn(taken.place, taken.records, all_new=taken.all_new)
+    on_commit(taken.applied)
     trim(intake, [arrival.raw for arrival in arrivals])
     return taken.applied
 
 
-def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker) -> Applied:
+def apply_or_bury_head(
+    connection: Connection,
+    intake: Intake,
+    breaker: Breaker,
+    on_commit: OnCommit = lambda _applied: None,
+) -> Applied:
     """Apply the event at the head, or make a dead letter of it when Postgres refuses it or our code fails.
 
     Both under one lock: the event that is buried is the one that failed. Raises as apply_batch does; what is
@@ -164,6 +185,7 @@ def apply_or_bury_head(connection: Connection, intake: Intake, breaker: Breaker)
             what = "event_refused_by_postgres" if isinstance(error, psycopg.Error) else "event_failed"
             log.warning(what, pool=intake.pool, error=str(error).strip())
     breaker.record(intake.pool, taken.outcomes)
+    on_commit(taken.applied)
     trim(intake, head)
     return taken.applied
 

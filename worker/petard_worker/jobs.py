@@ -243,9 +243,13 @@ class Drain:
                 return True
             connection = self.workshop.session.open()
             if self.suspect == 1:
-                applied = apply_or_bury_head(connection, self.intake, self.workshop.breaker)
+                applied = apply_or_bury_head(
+                    connection, self.intake, self.workshop.breaker, self.wake_publisher
+                )
             else:
-                applied = apply_batch(connection, self.intake, self.workshop.breaker, limit, self.known)
+                applied = apply_batch(
+                    connection, self.intake, self.workshop.breaker, limit, self.known, self.wake_publisher
+                )
         except (SchemaMismatchError, RoleMissingError):
             raise
         except Exception as error:
@@ -277,10 +281,13 @@ class Drain:
             return min(SHARED_BATCH_SIZE, self.workshop.batch_size)
         return self.workshop.batch_size
 
-    def report(self, applied: Applied, started: float) -> None:
-        """Wake the publisher, and log what was done."""
+    def wake_publisher(self, applied: Applied) -> None:
+        """Tell the publisher of new entries."""
         if applied.entries:
             self.workshop.redis.publish(self.workshop.keys.committed(), self.pool)
+
+    def report(self, applied: Applied, started: float) -> None:
+        """Log what was done."""
         if applied.events:
             took_ms = round((time.monotonic() - started) * 1000, 1)
             log.info("batch_applied", pool=self.pool, took_ms=took_ms, **applied._asdict())

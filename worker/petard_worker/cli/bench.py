@@ -62,7 +62,7 @@ def bench(
     or one procrastinate job per event; and their ratios. **push**: events a second of a Producer, of
     `petard push`, and rows of `petard import`, whose memory has to stay flat. **publish**: how fast the
     publisher catches up, beside the drain, and how fast a Follower reads. **latency**: from a push until a
-    follower has the change. **fairness**: the same in a quiet pool, alone and beside a flooded one on the same
+    follower has the change. **fairness**: the same in a quiet pool, alone and beside a flooded one on one
     worker. **idle**: the CPU of a fleet that has nothing to do. **memory**: bytes in Redis per waiting event
     beyond its text, and whether the worker's memory stays flat. **cpu**: CPU seconds per 1,000 events, by
     process. **costs**: maths, parsing, folding and a forecast alone.

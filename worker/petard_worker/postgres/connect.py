@@ -1,5 +1,7 @@
 """Connections to Postgres: one per process, made after any fork, named, with bounded waits."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import LiteralString
 
 import psycopg
@@ -76,3 +78,23 @@ def connect(url: str, name: str, role: str, limits: str) -> Connection:
             f" or GRANT {role} TO the login of PETARD_DATABASE_URL"
         ) from None
     return connection
+
+
+@contextmanager
+def pipelined_transaction(connection: Connection) -> Iterator[None]:
+    """Run one transaction in one pipeline: nothing waits for an answer until one is asked for.
+
+    On leaving every answer is waited for, and that of COMMIT last. psycopg's own transaction would wait in
+    between for BEGIN, and before COMMIT.
+    """
+    try:
+        with connection.pipeline():
+            connection.execute("BEGIN")
+            yield
+            commit = connection.execute("COMMIT")
+    except BaseException:
+        with suppress(psycopg.Error):  # a lost connection rolls back by itself
+            connection.rollback()
+        raise
+    if commit.statusmessage != "COMMIT":
+        raise psycopg.OperationalError(f"the transaction ended with {commit.statusmessage}, not COMMIT")

@@ -1,0 +1,73 @@
+"""One transaction in one pipeline: all of it, or nothing."""
+
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from petard_worker.postgres.connect import Connection, pipelined_transaction
+from petard_worker.postgres.pools import list_pools
+
+INSERT = "INSERT INTO petard.pool (name, system, parameters, settings) VALUES (%s, 'glicko', '{}', '{}')"
+
+
+def names(connection: Connection) -> list[str]:
+    return [pool.name for pool in list_pools(connection)]
+
+
+def test_it_commits(connection: Connection) -> None:
+    with pipelined_transaction(connection):
+        connection.execute(INSERT, ("a",))
+        connection.execute(INSERT, ("b",))
+
+    assert names(connection) == ["a", "b"]
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_an_answer_can_be_had_within(connection: Connection) -> None:
+    with pipelined_transaction(connection):
+        connection.execute(INSERT, ("a",))
+        assert names(connection) == ["a"]
+        connection.execute(INSERT, ("b",))
+
+    assert names(connection) == ["a", "b"]
+
+
+def test_an_exception_of_ours_undoes_it(connection: Connection) -> None:
+    with pytest.raises(ZeroDivisionError), pipelined_transaction(connection):  # noqa: PT012
+        connection.execute(INSERT, ("a",))
+        raise ZeroDivisionError
+
+    assert names(connection) == []
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_refusal_is_raised_as_what_it_is_and_undoes_it(connection: Connection, asked: bool) -> None:
+    with pytest.raises(psycopg.errors.UniqueViolation), pipelined_transaction(connection):  # noqa: PT012
+        connection.execute(INSERT, ("a",))
+        connection.execute(INSERT, ("a",))
+        if asked:
+            names(connection)
+        connection.execute(INSERT, ("b",))
+
+    assert names(connection) == []
+    with pipelined_transaction(connection):
+        connection.execute(INSERT, ("c",))
+    assert names(connection) == ["c"]
+
+
+def test_a_swallowed_refusal_does_not_pass_for_a_commit(connection: Connection) -> None:
+    with pytest.raises(psycopg.OperationalError), pipelined_transaction(connection):  # noqa: PT012
+        connection.execute(INSERT, ("a",))
+        with suppress(psycopg.errors.DivisionByZero):
+            connection.execute("SELECT 1 / 0").fetchone()
+
+    assert names(connection) == []
+
+
+def test_a_session_that_was_ended_is_said_to_be(connection: Connection, owner: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.OperationalError), pipelined_transaction(connection):  # noqa: PT012
+        connection.execute(INSERT, ("a",))
+        owner.execute("SELECT pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
+
+    assert owner.execute("SELECT count(*) FROM petard.pool").fetchone() == (0,)
