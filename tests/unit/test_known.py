@@ -2,7 +2,7 @@
 
 from petard_worker.fold import new_record
 from petard_worker.known import MOST_PLAYERS, KnownRecords, Place
-from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
 NEWCOMER = new_record(PoolRules())
 PLAYED = NEWCOMER._replace(rating=1600.0, games=1)
@@ -66,3 +66,15 @@ def test_memory_is_bounded() -> None:
     known.learn(Place(2, 1), {"alice": PLAYED}, all_new=True)
 
     assert known.at(Place(2, 1)) == {"alice": PLAYED}
+
+
+def test_rules_are_those_in_force_where_the_pool_is() -> None:
+    known = KnownRecords()
+    known.at(Place(0, 1))
+    first = known.rules("glicko", {"c": 1.0})
+    known.learn(Place(7, 1), {}, all_new=True)
+
+    known.at(Place(7, 1))
+    assert known.rules("glicko", {"c": 1.0}) is first
+    known.at(Place(7, 2))
+    assert known.rules("glicko", {"c": 2.0}) == pool_rules("glicko", {"c": 2.0})

@@ -39,7 +39,7 @@ from petard_worker.postgres import dead_letters, ledger, open_periods, players, 
 from petard_worker.postgres.connect import Connection, pipelined_transaction
 from petard_worker.postgres.pools import LockedPool, Pool
 from petard_worker.ratings.parameters import BadParameterError
-from petard_worker.ratings.pool_rules import PoolRules, pool_rules
+from petard_worker.ratings.pool_rules import PoolRules
 
 log = structlog.get_logger()
 
@@ -147,8 +147,10 @@ def apply_head(  # noqa: PLR0917 - what apply_batch gets
     # Nothing waits for an answer that it does not need, so the server writes while we fold and parse.
     with stop_when_tripped(connection, intake.pool), pipelined_transaction(connection):
         locked = pools.lock_pool(connection, intake.pool)
-        # Between the first look and the lock another drain may have applied and trimmed.
-        arrivals = affordable(intake.read(limit))
+        # Between the first look and the lock another drain may have applied and trimmed, unless nobody has
+        # written to the pool.
+        same = locked is not None and known.is_at(Place(locked.pool.seq, locked.pool.version))
+        arrivals = affordable(intake.read(limit, same=same))
         taken = take(connection, intake.pool, locked, arrivals, breaker, known)
         if len(arrivals) >= MANY:
             intake.read_ahead(limit, skip=len(arrivals))
@@ -237,7 +239,8 @@ def apply_arrivals(
     pool = locked.pool
     if pool.stopped is not None:
         raise PoolStoppedError(pool.stopped)
-    rules = pool_rules(pool.system, pool.parameters)
+    records = known.at(Place(pool.seq, pool.version))
+    rules = known.rules(pool.system, pool.parameters)
     batch = Batch(
         pool.name,
         rules,
@@ -247,7 +250,7 @@ def apply_arrivals(
         NO_HISTORY,
         version=pool.version,
         signed_only=signed_only(pool.settings),
-        known=known.at(Place(pool.seq, pool.version)),
+        known=records,
     )
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.

@@ -156,17 +156,17 @@ class Intake:
             self._parse(self._ahead)
         return bool(self._ahead)
 
-    def read(self, limit: int) -> list[Arrival]:
+    def read(self, limit: int, *, same: bool = False) -> list[Arrival]:
         """Return up to `limit` events at the head, parsed.
 
-        What was read before is not fetched again if the list still begins and ends like it. That may take
-        for the head what another drain has trimmed meanwhile: the ledger has counted those events, and the
-        trim, which compares every one, will refuse.
+        What was read before is not fetched again if nobody else has written to the pool (`same`), or the list
+        still begins and ends like it. That may take for the head what another drain has trimmed meanwhile:
+        the ledger has counted those events, and the trim, which compares every one, will refuse.
         """
         entries = self._ahead[:limit]
         # Not to be taken again, whatever comes of this batch: only its trim says what the head is then.
         self._ahead, self._next = [], []
-        if not self._begins_and_ends(entries):
+        if not (same and entries) and not self._begins_and_ends(entries):
             entries = self.peek(limit)
         self._parse(entries)
         return [self._parsed[raw] for raw in entries]

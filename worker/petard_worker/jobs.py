@@ -226,8 +226,12 @@ class Drain:
             self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
             if self.intake.waiting() > 0:
                 return True
-        self._look_at = seconds + WAITING_LOOK_SECONDS
+        self.look_later()
         return False
+
+    def look_later(self) -> None:
+        """Look a while from now whether others wait for this worker, and not before the next batch."""
+        self._look_at = time.monotonic() - self._started + WAITING_LOOK_SECONDS
 
     def step(self) -> bool:
         """Apply one batch, or connect first; False when nothing waits.
@@ -325,13 +329,14 @@ class Drain:
         while time.monotonic() < until and not self.workshop.stop.is_set():
             at_work.news.clear()
             if self.intake.has_work(self.batch_size()):
+                self.look_later()
                 return True
             if queue is None:
                 return False
             if queue.count:
                 self.workshop.shared_until = time.monotonic() + SHARED_FOR_SECONDS
                 return False
-            self._look_at = time.monotonic() - self._started + WAITING_LOOK_SECONDS
+            self.look_later()
             at_work.news.wait(POKED_LOOK_SECONDS if at_work.hears_pokes else LOOK_SECONDS)
         return False
 

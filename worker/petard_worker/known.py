@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from petard_worker.fold import PlayerRecord
+from petard_worker.ratings.parameters import ParameterValue
+from petard_worker.ratings.pool_rules import PoolRules, pool_rules
 
 MOST_PLAYERS = 100_000
 NEW_BATCHES = 4
@@ -32,6 +34,7 @@ class KnownRecords:
         self._left_at = NOWHERE
         self._records: dict[str, PlayerRecord] = {}
         self._new_batches = 0
+        self._rules: PoolRules | None = None
 
     @property
     def expects_new(self) -> bool:
@@ -41,11 +44,21 @@ class KnownRecords:
         """
         return self._new_batches >= NEW_BATCHES
 
+    def is_at(self, place: Place) -> bool:
+        """Return whether the pool is where the last batch left it: nobody else has written since."""
+        return place == self._left_at
+
     def at(self, place: Place) -> Mapping[str, PlayerRecord]:
         """Return the records if they are those of a pool at this place; else forget them, and know nobody."""
-        if place != self._left_at:
+        if not self.is_at(place):
             self.forget()
         return self._records
+
+    def rules(self, system: str, parameters: Mapping[str, ParameterValue]) -> PoolRules:
+        """Return the rules of the pool at the place that was asked for last; raises BadParameterError."""
+        if self._rules is None:
+            self._rules = pool_rules(system, parameters)
+        return self._rules
 
     def learn(self, place: Place, records: Mapping[str, PlayerRecord], *, all_new: bool) -> None:
         """Take over what a committed batch left, at the place it left the pool at.
@@ -63,3 +76,4 @@ class KnownRecords:
         self._left_at = NOWHERE
         self._records.clear()
         self._new_batches = 0
+        self._rules = None
