@@ -2,7 +2,7 @@
 
 The games are first played with Petard's own functions and the rows put aside in unlogged tables. Then the
 tables are emptied, and only this is measured: the rows written back by plain SQL, one durable transaction per
-batch of the same size, into the same tables with the same constraints and indexes.
+batch of BATCH, into the same tables with the same constraints and indexes.
 """
 
 import time
@@ -21,6 +21,8 @@ from petard_worker.known import KnownRecords
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import WORKER_LIMITS, Connection, connect_worker
 
+BATCH = 500
+"""Events of a transaction."""
 STAGING: LiteralString = """
     CREATE UNLOGGED TABLE public.rating (number integer, LIKE petard.rating);
     GRANT SELECT, INSERT ON public.rating TO petard_worker;
@@ -46,8 +48,8 @@ def write_by_sql(place: Place, events: Sequence[bytes]) -> float:
         owner.execute(PUT_ASIDE)
         owner.execute("CHECKPOINT")
         started = time.perf_counter()
-        for number, last in enumerate(batch_ends(len(events), place.batch_size)):
-            write_batch(owner, number, last - place.batch_size, last)
+        for number, last in enumerate(batch_ends(len(events), BATCH)):
+            write_batch(owner, number, last - BATCH, last)
         took = time.perf_counter() - started
         check_all_written(owner, len(events))
     return len(events) / took
@@ -62,8 +64,8 @@ def play(place: Place, events: Sequence[bytes]) -> None:
     """Apply the events as the drain does, and put the ratings aside as they are after every batch."""
     breaker = Breaker()
     with connect_worker(place.database_url, "benchmark") as connection:
-        for number, start in enumerate(range(0, len(events), place.batch_size)):
-            arrivals = [read_arrival(raw) for raw in events[start : start + place.batch_size]]
+        for number, start in enumerate(range(0, len(events), BATCH)):
+            arrivals = [read_arrival(raw) for raw in events[start : start + BATCH]]
             with connection.transaction():
                 apply_one_batch(connection, arrivals, breaker)
                 put_ratings_aside(connection, number, start)

@@ -47,7 +47,7 @@ def read_order(arguments: Sequence[str] | None = None) -> Order:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--job-events", type=int, default=2_000)
     parser.add_argument("--players", type=int, default=2_000)
-    parser.add_argument("--batch-size", type=int, default=500)
+    parser.add_argument("--batch-size", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--latency-rates", type=rates, default="1,50,200,1000")
     parser.add_argument("--latency-seconds", type=float, default=10)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from benchmarks.floor import write_by_sql
+from benchmarks.floor import BATCH, write_by_sql
 from benchmarks.games import POOL, POOLS, season
 from benchmarks.lines import RATE, Line, Measured, at_least
 from benchmarks.per_event.queues import rate_by_jobs
@@ -12,7 +12,7 @@ from benchmarks.plan import Plan
 from benchmarks.servers import Place, Servers
 
 LINES = (
-    Line("floor", "Postgres alone, the same rows by plain SQL", RATE),
+    Line("floor", f"Postgres alone, the same rows by plain SQL, {BATCH} events at a time", RATE),
     Line("petard", "Petard, a backlog", RATE),
     Line("petard_pushed", "Petard, while events are pushed", RATE),
     Line("petard_two", "Petard, two pools and two workers", RATE),

@@ -32,6 +32,7 @@ from petard_schema import Keys
 from petard_worker import jobs
 from petard_worker.apply import Applied
 from petard_worker.at_work import AtWork
+from petard_worker.batch_size import FIRST
 from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.dispatch import Dispatcher
 from petard_worker.embedded import PostgresServer, embedded_postgres
@@ -811,7 +812,7 @@ def test_while_others_wait_now_and_then_a_drain_takes_fewer_events_at_a_time(
 
     assert drain.is_slice_over(1.0)
 
-    assert (alone, drain.batch_size()) == (workshop.batch_size, jobs.SHARED_BATCH_SIZE)
+    assert (alone, drain.batch_size()) == (FIRST, jobs.SHARED_BATCH_SIZE)
     workshop.shared_until = time.monotonic()
     assert drain.batch_size() == alone
 

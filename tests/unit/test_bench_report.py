@@ -188,7 +188,7 @@ def test_parts_are_measured_in_one_order_and_once() -> None:
 
 
 def test_no_more_jobs_than_events() -> None:
-    assert read_order(["--events", "1500", "--job-events", "5000"]).plan.jobs == 1500
+    assert read_order(["--events", "3500", "--job-events", "5000"]).plan.jobs == 3500
 
 
 def test_a_rate_by_pokes_leaves_out_what_the_first_one_told_of() -> None:

@@ -26,6 +26,7 @@ from petard_worker.apply import (
     is_of_one_event,
 )
 from petard_worker.at_work import AtWork
+from petard_worker.batch_size import BatchSize
 from petard_worker.bell import Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
@@ -77,7 +78,7 @@ class Workshop:
     keys: Keys
     session: Session
     stop: Event
-    batch_size: int = 500
+    batch_size: int = 1_000
     slice_seconds: float = 5.0
     breaker: Breaker = field(default_factory=Breaker)
     keyring: Keyring = field(default_factory=Keyring)
@@ -143,6 +144,7 @@ class Drain:
         self.intake = Intake(workshop.redis, workshop.keys, pool, workshop.keyring, workshop.recent)
         self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
         self.known = KnownRecords()
+        self.size = BatchSize()
         self.suspect = 0
         """How many events at the head hold one that Postgres refuses; 0 when none is suspected."""
         self.failures = 0
@@ -273,6 +275,7 @@ class Drain:
             else:
                 raise DatabaseUnusableError(f"{type(error).__name__}: {error}".strip()) from None
             return True
+        self.size.learn(applied.events, time.monotonic() - started)
         self.failures = 0
         self.suspect = max(0, self.suspect - applied.events)
         self.applied += applied.events
@@ -280,10 +283,13 @@ class Drain:
         return applied.events > 0
 
     def batch_size(self) -> int:
-        """Return how many events to apply at a time: fewer while others wait for this worker now and then."""
-        if time.monotonic() < self.workshop.shared_until:
-            return min(SHARED_BATCH_SIZE, self.workshop.batch_size)
-        return self.workshop.batch_size
+        """Return how many events to apply at a time.
+
+        As many as wait, but no more than the lock of the pool may be held for, and fewer while others wait
+        for this worker now and then.
+        """
+        most = min(self.workshop.batch_size, self.size.most_events())
+        return min(SHARED_BATCH_SIZE, most) if time.monotonic() < self.workshop.shared_until else most
 
     def wake_publisher(self, applied: Applied) -> None:
         """Tell the publisher of new entries."""

@@ -28,7 +28,7 @@ class Settings(BaseSettings):
     database_url: SecretStr = SecretStr("postgresql://127.0.0.1:5432/petard")
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     key_prefix: str = Field(default="petard", pattern=r"^[A-Za-z0-9._-]{1,64}$")
-    batch_size: int = Field(default=500, ge=1, le=5_000)
+    batch_size: int = Field(default=1_000, ge=1, le=5_000)
     slice_seconds: float = Field(default=5.0, ge=0.1, le=60)
     signing_keys: SecretStr = SecretStr("{}")
     recent_seconds: int = Field(default=3_600, ge=0, le=7 * 24 * 3_600)

@@ -35,7 +35,9 @@ def bench(
         int, typer.Option(min=2, max=100_000_000, help="For one job per event, which takes longer.")
     ] = 2_000,
     players: Annotated[int, typer.Option(min=2, max=10_000_000)] = 2_000,
-    batch_size: Annotated[int, typer.Option(min=1, max=5_000, help="Most events of a transaction.")] = 500,
+    batch_size: Annotated[
+        int, typer.Option(min=1, max=5_000, help="Most events of a transaction of Petard's.")
+    ] = 1_000,
     rounds: Annotated[int, typer.Option(min=1, max=1_000, help="Everything is measured once in each.")] = 3,
     latency_rates: Annotated[
         str, typer.Option(metavar="R,R,…", help="Events a second at which latency is measured.")
