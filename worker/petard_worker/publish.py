@@ -36,9 +36,9 @@ COMPARED = 500
 """Entries at the end of a stream that are compared with the ledger before it is gone on with."""
 LOOK_SECONDS = 1.0
 """Between two looks at all pools: drains poke about what they commit, this finds what no poke told."""
-POOLS_A_SECOND = 500
+POOLS_A_SECOND = 330
 """Looks at more pools than this come less often, but more often than Postgres ends an idle session."""
-MOST_LOOK_SECONDS = 2.0
+MOST_LOOK_SECONDS = 3.0
 CHECK_SECONDS = 1.0
 CHECKED_AT_ONCE = 100
 """Pools that are compared with Redis at each check; all of them once one is not as it was left."""
