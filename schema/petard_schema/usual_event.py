@@ -42,9 +42,8 @@ def read_usual(raw: bytes) -> GameEvent | None:
     fields = len(given) + len(data.model_fields_set)
     numbers = data.importance is not None
     for side in data.sides:
-        of_side = len(side.model_fields_set)
-        fields += of_side
-        numbers = numbers or of_side > 2
+        fields += len(side.model_fields_set)
+        numbers = numbers or side.points is not None or side.weights is not None
     if data.meta is not None or fields != raw.count(b'":') or not given >= _NEEDED:
         return None
     if event.traceparent is None and "traceparent" in given:

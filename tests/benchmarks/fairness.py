@@ -72,9 +72,13 @@ def compared(*, alone: float, flooded: float) -> Measured:
 @contextmanager
 def flooding(place: Place, worker: Role) -> Iterator[None]:
     """Let the worker see the flood; raise ValueError if it has an end before the measurement."""
-    bring_in(place, {FLOODED: ()})
-    yield
-    worker.check()
     with connect_redis(place.redis_url) as client:
-        if not client.llen(Keys().events(FLOODED)):
-            raise ValueError("the flood was over too early: the worker is faster than was thought")
+        bring_in(place, {FLOODED: ()})
+        flood = client.llen(Keys().events(FLOODED))
+        yield
+        worker.check()
+        left = client.llen(Keys().events(FLOODED))
+    if not 0 < left < flood:
+        raise ValueError(
+            f"of a flood of {flood} events {left} are left: the worker was to be busy all the time"
+        )

@@ -17,7 +17,7 @@ from benchmarks.servers import Place
 from petard_worker.apply import apply_arrivals
 from petard_worker.batch import Arrival, read_arrival
 from petard_worker.breaker import Breaker
-from petard_worker.known import KnownRecords
+from petard_worker.known import Known
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import WORKER_LIMITS, Connection, connect_worker
 
@@ -75,7 +75,7 @@ def apply_one_batch(connection: Connection, arrivals: Sequence[Arrival], breaker
     """Apply a batch of events to the pool."""
     locked = pools.lock_pool(connection, POOL)
     assert locked is not None
-    apply_arrivals(connection, locked, arrivals, breaker, KnownRecords())
+    apply_arrivals(connection, locked, arrivals, breaker, Known())
 
 
 def put_ratings_aside(connection: Connection, number: int, after: int) -> None:

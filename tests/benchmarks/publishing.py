@@ -15,6 +15,7 @@ from petard_producer import Follower
 from petard_producer.connect import connect_to_follow
 from petard_producer.follow import BATCH
 from petard_schema import Keys
+from petard_worker.pool_settings import PoolSettings
 from petard_worker.publish import CHUNK
 
 CHANGES = "changes/s"
@@ -36,7 +37,8 @@ def measure(servers: Servers, plan: Plan) -> Measured:
     with servers.place() as place:
         drained = rate_of_backlog(place, {POOL: season(plan.events, plan.players)})
         yield "drained", drained
-        published = rate_of_publisher(place, plan.events)
+        # What a stream does not hold is not published.
+        published = rate_of_publisher(place, min(plan.events, PoolSettings().stream_length))
         yield "published", published
         yield "published_over_drained", published / drained
         yield "stream_floor", rate_of_reading(place)

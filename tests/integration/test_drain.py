@@ -40,6 +40,7 @@ from petard_worker.jobs import DRAIN, Drain, Workshop
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection, connect_worker
 from petard_worker.postgres.migrate import migrate
+from petard_worker.postgres.session import Session
 from petard_worker.rq_worker import JsonQueue, enqueue_job, open_queue
 
 
@@ -722,6 +723,74 @@ def test_a_drain_that_lost_its_bell_to_another_leaves_it_the_rest(
 
     assert counted(owner) == ids_of(games(4))
     assert client.get(keys.bell("p")) == b"another"
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_drain_that_lost_its_bell_while_postgres_is_away_leaves_at_once(
+    workshop: Workshop, client: Redis, keys: Keys
+) -> None:
+    def refuse() -> Connection:
+        client.set(keys.bell("p"), "another", px=5000)
+        raise psycopg.OperationalError("connection refused")
+
+    push(client, keys, games(1))
+    workshop.session = Session(refuse)
+
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    assert [entry["event"] for entry in logs] == ["postgres_unavailable"]
+    assert workshop.at_work.pool is None
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_drain_passes_on_no_bell_of_another(
+    workshop: Workshop, client: Redis, keys: Keys, queue: JsonQueue
+) -> None:
+    workshop.queue, workshop.slice_seconds, workshop.batch_size = queue, 0.0, 4
+    push(client, keys, games(20))
+    drain = Drain(workshop, "p", "ours")
+    is_slice_over = drain.is_slice_over
+
+    def lose_the_bell(seconds: float) -> bool:
+        client.set(keys.bell("p"), "another", px=5000)
+        return is_slice_over(seconds)
+
+    drain.is_slice_over = lose_the_bell  # type: ignore[method-assign]
+
+    drain.run()
+
+    assert client.get(keys.bell("p")) == b"another"
+    assert queue.count == 0
+
+
+def test_a_drain_that_is_stuck_answers_no_longer_than_its_bell() -> None:
+    at_work = AtWork()
+    at_work.answer_for("p", 60.0)
+    assert at_work.answers_for("p")
+
+    at_work.answer_for("p", 0.0)
+
+    assert not at_work.answers_for("p")
+
+
+@pytest.mark.usefixtures("pool")
+def test_what_had_counted_before_pokes_the_publisher_too(
+    workshop: Workshop, client: Redis, keys: Keys
+) -> None:
+    """The drain that counted it may have died before it could."""
+    push(client, keys, games(5))
+    run_drain(workshop)
+    push(client, keys, games(5))
+    with client.pubsub(ignore_subscribe_messages=True) as pokes:  # type: ignore[no-untyped-call]
+        pokes.subscribe(keys.committed())
+        pokes.get_message(timeout=1)
+
+        run_drain(workshop)
+
+        message = pokes.get_message(timeout=5)
+        assert message is not None
+        assert message["data"] == b"p"
 
 
 @pytest.mark.usefixtures("pool")

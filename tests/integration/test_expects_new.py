@@ -23,7 +23,7 @@ from petard_schema import Keys
 from petard_worker.apply import apply_batch
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
-from petard_worker.known import NEW_BATCHES, KnownRecords
+from petard_worker.known import NEW_BATCHES, Known
 from petard_worker.postgres import ledger
 from petard_worker.postgres.connect import Connection
 
@@ -46,7 +46,7 @@ def asked() -> Iterator[Mock]:
         yield asked
 
 
-def drain(connection: Connection, intake: Intake, known: KnownRecords) -> list[tuple[int, int, int]]:
+def drain(connection: Connection, intake: Intake, known: Known) -> list[tuple[int, int, int]]:
     """Apply everything and return what each batch came to: entries, dead letters, repeats."""
     came_to = []
     while (applied := apply_batch(connection, intake, Breaker(), SIZE, known)).events:
@@ -59,7 +59,7 @@ def test_the_ledger_is_not_asked_for_new_events(
 ) -> None:
     push(client, keys, games(2 * USUAL))
 
-    drain(connection, intake, KnownRecords())
+    drain(connection, intake, Known())
 
     assert asked.call_count == NEW_BATCHES
     assert records(owner) == fold_of_ledger(owner)
@@ -71,7 +71,7 @@ def test_it_is_asked_again_for_a_while_after_a_repeat(
 ) -> None:
     push(client, keys, [*BEFORE, BEFORE[0], *games(2 * USUAL - 1, first=NEXT)])
 
-    came_to = drain(connection, intake, KnownRecords())
+    came_to = drain(connection, intake, Known())
 
     assert came_to[NEW_BATCHES] == (SIZE - 1, 0, 1)
     assert asked.call_count == 2 * NEW_BATCHES + 1
@@ -126,13 +126,13 @@ def test_what_comes_is_the_same_as_if_it_had_been_asked_for(
     entry: tuple[str, str] | None,
     trusting: bool,
 ) -> None:
-    known = KnownRecords()
+    known = Known()
     push(client, keys, BEFORE)
     drain(connection, intake, known)
     assert known.expects_new
     push(client, keys, [raw])
 
-    assert drain(connection, intake, known if trusting else KnownRecords()) == [came_to]
+    assert drain(connection, intake, known if trusting else Known()) == [came_to]
 
     assert [*outcomes(owner)[USUAL:], None][0] == entry
     assert records(owner) == fold_of_ledger(owner)
@@ -145,7 +145,7 @@ def test_a_repeat_that_comes_among_new_events_holds_none_of_them_up(
     new = games(SIZE - 1, first=NEXT)
     push(client, keys, [*BEFORE, *new[:2], BEFORE[7], *new[2:]])
 
-    came_to = drain(connection, intake, KnownRecords())
+    came_to = drain(connection, intake, Known())
 
     assert came_to[-1] == (SIZE - 1, 0, 1)
     assert len(outcomes(owner)) == USUAL + SIZE - 1
@@ -155,7 +155,7 @@ def test_a_repeat_that_comes_among_new_events_holds_none_of_them_up(
 def test_nothing_is_expected_where_another_drain_has_written(
     connection: Connection, client: Redis, keys: Keys, intake: Intake, pool: str, asked: Mock
 ) -> None:
-    known = KnownRecords()
+    known = Known()
     push(client, keys, [*BEFORE, *games(2 * SIZE, first=NEXT)])
     for _ in range(NEW_BATCHES):
         apply_batch(connection, intake, Breaker(), SIZE, known)

@@ -14,7 +14,7 @@ from petard_worker.apply import PART, apply_batch
 from petard_worker.batch import read_arrival
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
-from petard_worker.known import KnownRecords
+from petard_worker.known import Known
 from petard_worker.postgres.connect import Connection
 
 SIZE = 2 * PART + 1
@@ -76,7 +76,7 @@ def test_a_session_ended_in_the_middle_of_a_batch_leaves_it_to_the_next(
         return read_arrival(*arguments)  # type: ignore[arg-type]
 
     push(client, keys, [finished(SIZE + 1)])  # parsed ahead: the whole batch is on its way by then
-    intake.read(SIZE)
+    intake.read(SIZE, same=False)
 
     with patch.object(intake_module, "read_arrival", end_session), pytest.raises(psycopg.OperationalError):
         apply_batch(connection, intake, Breaker(), SIZE)
@@ -144,7 +144,7 @@ def test_players_known_from_the_batch_before_give_the_same_bits(
 ) -> None:
     """One drain remembers, another writes in between, and the ledger folds to the table all the same."""
     push(client, keys, games(60))
-    known, breaker = KnownRecords(), Breaker()
+    known, breaker = Known(), Breaker()
 
     apply_batch(connection, intake, breaker, 20, known)
     apply_batch(connection, Intake(client, keys, pool), breaker, 10)

@@ -16,7 +16,7 @@ from petard_worker.apply import apply_batch, apply_or_bury_head
 from petard_worker.breaker import Breaker
 from petard_worker.fold import PlayerRecord, fold_event, new_record, players_of
 from petard_worker.intake import Intake
-from petard_worker.known import KnownRecords
+from petard_worker.known import Known
 from petard_worker.periods import FIRST, Period, period_at
 from petard_worker.pool_changes import PoolChange, change_pool
 from petard_worker.postgres.connect import Connection, connect_worker
@@ -152,7 +152,7 @@ def test_replay_gives_the_same_bits(
     waiting = [*season(chance, system, 150)]
 
     with connect_worker(database_url, "another worker") as other:
-        workers = [(one, Intake(client, keys, "p"), Breaker(), KnownRecords()) for one in (connection, other)]
+        workers = [(one, Intake(client, keys, "p"), Breaker(), Known()) for one in (connection, other)]
         while waiting:
             share = chance.choice([1, 7, 60])
             push(client, keys, waiting[:share])

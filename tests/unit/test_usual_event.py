@@ -44,6 +44,7 @@ def test_the_usual_is_read_at_once(text: str) -> None:
         ('"data":', '"traceparent":[],"data":'),
         ('"specversion":"1.0",', ""),
         ('"type":"petard.game.finished.v1",', ""),
+        ('"rank":1', '"points":1e-400,"rank":1'),
         ("alice", "\\u0061lice"),
         ("alice", '"'),
         ("2026", "26"),
@@ -53,4 +54,12 @@ def test_a_remarkable_text_needs_a_closer_look(this: str, other: str) -> None:
     remarkable = USUAL.replace(this, other)
 
     assert remarkable != USUAL
+    assert read_usual(remarkable.encode()) is None
+
+
+@pytest.mark.parametrize("number", ['"points":1e-400', '"points":0e-99999', '"weights":[1e-400]'])
+def test_numbers_are_looked_at_also_where_a_side_has_no_rank(number: str) -> None:
+    remarkable = LEFT.replace('"rank":1', number)
+
+    assert remarkable != LEFT
     assert read_usual(remarkable.encode()) is None

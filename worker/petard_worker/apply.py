@@ -33,7 +33,7 @@ from petard_worker.batch import (
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import PlayerRecord
 from petard_worker.intake import Intake
-from petard_worker.known import NOWHERE, KnownRecords, Place
+from petard_worker.known import NOWHERE, Known, Place
 from petard_worker.pool_settings import signed_only
 from petard_worker.postgres import dead_letters, ledger, open_periods, players, pools
 from petard_worker.postgres.connect import Connection, pipelined_transaction
@@ -112,7 +112,7 @@ def apply_batch(  # noqa: PLR0917 - two of them can be left out
     intake: Intake,
     breaker: Breaker,
     limit: int,
-    known: KnownRecords | None = None,
+    known: Known | None = None,
     on_commit: OnCommit = lambda _applied: None,
 ) -> Applied:
     """Apply up to `limit` events from the head of the pool's list and return what came of them.
@@ -121,12 +121,13 @@ def apply_batch(  # noqa: PLR0917 - two of them can be left out
     version of the code does not know the pool's system or one of its parameters; one of REFUSED_BY_POSTGRES
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
     reached, is busy or refuses the statement; any other exception where our own code fails. Whatever is
-    raised, nothing was applied and nothing left the list. With `known`, players of the batch before are not
-    asked for again. `on_commit` is called before the events leave the list.
+    raised, nothing left the list and, unless Redis fails behind the commit, nothing was applied. With
+    `known`, players of the batch before are not asked for again. `on_commit` is called before the events
+    leave the list.
     """
     if not intake.has_work(limit):
         return NOTHING
-    known = KnownRecords() if known is None else known
+    known = Known() if known is None else known
     if known.expects_new:
         try:
             return apply_head(connection, intake, breaker, limit, known, on_commit)
@@ -140,7 +141,7 @@ def apply_head(  # noqa: PLR0917 - what apply_batch gets
     intake: Intake,
     breaker: Breaker,
     limit: int,
-    known: KnownRecords,
+    known: Known,
     on_commit: OnCommit,
 ) -> Applied:
     """Apply up to `limit` events from the head of the list, as `apply_batch` says."""
@@ -178,7 +179,7 @@ def apply_or_bury_head(
         try:
             with connection.transaction():
                 arrivals = [intake.judge(raw) for raw in head]
-                taken = take(connection, intake.pool, locked, arrivals, breaker, KnownRecords())
+                taken = take(connection, intake.pool, locked, arrivals, breaker, Known())
         except Exception as error:
             if not is_of_one_event(error):
                 raise
@@ -215,7 +216,7 @@ def take(  # noqa: PLR0917 - what a transaction needs
     locked: LockedPool | None,
     arrivals: Sequence[Arrival],
     breaker: Breaker,
-    known: KnownRecords,
+    known: Known,
 ) -> Taken:
     """Apply the arrivals, or make dead letters of them when there is no such pool."""
     if locked is not None:
@@ -229,7 +230,7 @@ def apply_arrivals(
     locked: LockedPool,
     arrivals: Sequence[Arrival],
     breaker: Breaker,
-    known: KnownRecords,
+    known: Known,
 ) -> Taken:
     """Fold the arrivals and write what came of them; the pool's row is locked.
 
@@ -240,7 +241,7 @@ def apply_arrivals(
     if pool.stopped is not None:
         raise PoolStoppedError(pool.stopped)
     records = known.at(Place(pool.seq, pool.version))
-    rules = known.rules(pool.system, pool.parameters)
+    rules = known.rules(pool.version, pool.system, pool.parameters)
     batch = Batch(
         pool.name,
         rules,
@@ -255,9 +256,11 @@ def apply_arrivals(
     parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
     # Everything is asked for at once, and folded while the answers come in.
     new = known.expects_new
-    ask = ask_history_with_periods if rules.system.period else ask_history
-    histories = [ask(connection, pool.name, part, batch.known, new=new) for part in parts]
-    for part, history in zip(parts, histories, strict=True):
+    asked = [
+        ask(connection, pool.name, part, records, new=new, periods=bool(rules.system.period))
+        for part in parts
+    ]
+    for part, history in zip(parts, asked, strict=True):
         written = len(batch.entries)
         batch.history = history()
         batch.fold(part)
@@ -278,45 +281,56 @@ def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
             log.error("event_failed", pool=pool, exc_info=refusal.ours)
 
 
-def ask_history(
+def ask(
     connection: Connection,
     pool: str,
     arrivals: Sequence[Arrival],
     known: Mapping[str, PlayerRecord],
     *,
     new: bool,
+    periods: bool,
 ) -> Callable[[], History]:
-    """Ask what Postgres has of the events, games and players; call the answer to wait for it.
+    """Ask for all that the arrivals are judged by; call the answer to wait for it."""
+    history = (ask_records if new else ask_history)(connection, pool, arrivals, known)
+    if not periods:
+        return history
+    with_periods = ask_periods(connection, pool, arrivals, known)
+    return lambda: with_periods(history())
 
-    `new` takes the events and games for new.
-    """
-    events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    records = players.ask_records(connection, pool, names_in(events).difference(known))
-    if new or not events:
-        return lambda: History({}, {}, records())
+
+def ask_records(
+    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+) -> Callable[[], History]:
+    """Ask for the players, and take events and games for new; call the answer to wait for it."""
+    records = players.ask_records(connection, pool, names_in(events_of(arrivals)).difference(known))
+    return lambda: History({}, {}, records())
+
+
+def ask_history(
+    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+) -> Callable[[], History]:
+    """Ask what Postgres has of the players, events and games; call the answer to wait for it."""
+    events = events_of(arrivals)
+    if not events:
+        return lambda: NO_HISTORY
+    records = ask_records(connection, pool, arrivals, known)
     counted = ledger.ask_events(connection, pool, {EventKey(event.id, event.source) for event in events})
     games = ledger.ask_games(connection, pool, {event.data.game for event in events})
-    return lambda: History(counted(), games(), records())
+    return lambda: History(counted(), games(), records().records)
 
 
-def ask_history_with_periods(
-    connection: Connection,
-    pool: str,
-    arrivals: Sequence[Arrival],
-    known: Mapping[str, PlayerRecord],
-    *,
-    new: bool,
-) -> Callable[[], History]:
-    """Ask as `ask_history` does, and for the open rating periods of the players."""
-    history = ask_history(connection, pool, arrivals, known, new=new)
-    events = [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
-    put_into = open_periods.ask_periods(connection, pool, names_in(events).difference(known))
+def ask_periods(
+    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+) -> Callable[[History], History]:
+    """Ask for the open rating periods of the players; call the answer to put them into a history."""
+    names = names_in(events_of(arrivals)).difference(known)
+    put_into = open_periods.ask_periods(connection, pool, names)
+    return lambda history: history._replace(records=put_into(dict(history.records)))
 
-    def answer() -> History:
-        found = history()
-        return found._replace(records=put_into(dict(found.records)))
 
-    return answer
+def events_of(arrivals: Sequence[Arrival]) -> list[GameEvent]:
+    """Return the events that came, without what was refused."""
+    return [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
 
 
 def names_in(events: Iterable[GameEvent]) -> set[str]:

@@ -1,5 +1,6 @@
 """What the dispatcher's thread and the drain of the same process know of each other."""
 
+import time
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -10,6 +11,8 @@ class AtWork:
 
     pool: str | None = None
     """Set while the drain holds the bell, and no longer when it lets go of it for its last look."""
+    until: float = 0.0
+    """By the monotonic clock: when the bell is over that a stuck drain does not renew."""
     hears_pokes: bool = False
     """Whether the dispatcher of this process hears the pokes of producers."""
     news: Event = field(default_factory=Event)
@@ -23,12 +26,16 @@ class AtWork:
         self.others = True
         self.news.set()
 
+    def answer_for(self, pool: str | None, seconds: float = 0.0) -> None:
+        """Note that the drain answers for this pool for so long, unless it says so again; None: for none."""
+        self.pool, self.until = pool, time.monotonic() + seconds
+
     def answers_for(self, pool: str) -> bool:
         """Tell the drain of news if it answers for the pool, and return whether it does.
 
         What was pushed before this was asked is seen by its last look at the latest.
         """
-        if self.pool != pool:
+        if self.pool != pool or time.monotonic() >= self.until:
             return False
         self.news.set()
         return True

@@ -153,6 +153,7 @@ class Dispatcher:
         """Look for lists once, ring where nobody answers, and return how many drains were queued."""
         if len(self.pools) > MOST_POOLS:
             self.pools.clear()
+            self._gone_since.clear()
         if len(self._unreadable) > MOST_POOLS:
             self._unreadable.clear()
         self.discover()

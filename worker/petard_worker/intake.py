@@ -1,5 +1,7 @@
 """The list of events waiting for a pool: looked at from the head, trimmed only after commit."""
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -114,6 +116,8 @@ end
 return events
 """
 PEEK_FUNCTION = ServerFunction("peek", PEEK, NO_WRITES)
+FRESH_SECONDS = 1.0
+"""A bell answers for longer: until then nobody else drains the pool."""
 MOST_BYTES = 16 * 1024 * 1024
 
 
@@ -136,6 +140,9 @@ class Intake:
     _next: list[bytes] = field(default_factory=list, init=False, repr=False)
     """What will be the head when the current batch is trimmed."""
 
+    _looked_at: float = field(default=-math.inf, init=False, repr=False)
+    """By the monotonic clock."""
+
     def __post_init__(self) -> None:
         self._peek = PEEK_FUNCTION.on(self.redis)
         self._trim = TRIM_FUNCTION.on(self.redis)
@@ -146,6 +153,7 @@ class Intake:
         Fewer when they are large: at most 16 MiB, but at least one.
         """
         events = self._peek(keys=[self.keys.events(self.pool)], args=[skip, skip + limit - 1, MOST_BYTES])
+        self._looked_at = time.monotonic()
         return cast("list[bytes]", events)
 
     def has_work(self, limit: int) -> bool:
@@ -156,17 +164,19 @@ class Intake:
             self._parse(self._ahead)
         return bool(self._ahead)
 
-    def read(self, limit: int, *, same: bool = False) -> list[Arrival]:
+    def read(self, limit: int, *, same: bool) -> list[Arrival]:
         """Return up to `limit` events at the head, parsed.
 
-        What was read before is not fetched again if nobody else has written to the pool (`same`), or the list
-        still begins and ends like it. That may take for the head what another drain has trimmed meanwhile:
-        the ledger has counted those events, and the trim, which compares every one, will refuse.
+        What was read before is not fetched again if the list still begins and ends like it. That may take for
+        the head what another drain has trimmed meanwhile: the ledger has counted those events, and the trim,
+        which compares every one, will refuse. `same` says that nobody else has written to the pool: shortly
+        after the list was looked at, when no other drain can have been rung, that is enough.
         """
         entries = self._ahead[:limit]
         # Not to be taken again, whatever comes of this batch: only its trim says what the head is then.
         self._ahead, self._next = [], []
-        if not (same and entries) and not self._begins_and_ends(entries):
+        fresh = same and entries and time.monotonic() - self._looked_at < FRESH_SECONDS
+        if not fresh and not self._begins_and_ends(entries):
             entries = self.peek(limit)
         self._parse(entries)
         return [self._parsed[raw] for raw in entries]

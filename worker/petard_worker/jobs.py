@@ -27,11 +27,11 @@ from petard_worker.apply import (
 )
 from petard_worker.at_work import AtWork
 from petard_worker.batch_size import BatchSize
-from petard_worker.bell import Bell
+from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.keyring import Keyring
-from petard_worker.known import KnownRecords
+from petard_worker.known import Known
 from petard_worker.postgres.connect import RoleMissingError
 from petard_worker.postgres.frozen import end_frozen_holders
 from petard_worker.postgres.migrate import SchemaMismatchError
@@ -143,7 +143,7 @@ class Drain:
         self.pool = pool
         self.intake = Intake(workshop.redis, workshop.keys, pool, workshop.keyring, workshop.recent)
         self.bell = Bell.of(workshop.redis, workshop.keys, pool, drain_id)
-        self.known = KnownRecords()
+        self.known = Known()
         self.size = BatchSize()
         self.suspect = 0
         """How many events at the head hold one that Postgres refuses; 0 when none is suspected."""
@@ -160,7 +160,7 @@ class Drain:
         try:
             self.answer()
         finally:
-            self.workshop.at_work.pool = None
+            self.workshop.at_work.answer_for(None)
 
     def answer(self) -> None:
         """Do what run does, and answer for the pool meanwhile."""
@@ -171,7 +171,9 @@ class Drain:
                     self.release()
                     return
                 if self.is_slice_over(time.monotonic() - self._started):
-                    self.pass_on()
+                    self._renew_at = 0.0
+                    if self.hold():  # nobody passes on what has become another's
+                        self.pass_on()
                     return
                 if self.step() or self.linger():
                     continue
@@ -201,13 +203,13 @@ class Drain:
             return True
         self._renew_at = now + HOLD_SECONDS
         held = self.bell.hold()
-        self.workshop.at_work.pool = self.pool if held else None
+        self.workshop.at_work.answer_for(self.pool if held else None, WORKING_MS / 1000)
         return held
 
     def release(self) -> None:
         """Let go of the bell: from now on the dispatcher rings for what comes."""
         self._renew_at = 0.0
-        self.workshop.at_work.pool = None
+        self.workshop.at_work.answer_for(None)
         self.bell.release()
 
     def is_slice_over(self, seconds: float) -> bool:
@@ -241,7 +243,7 @@ class Drain:
         Raises DatabaseUnusableError when Postgres refuses for a reason that waiting does not mend.
         """
         limit = max(1, self.suspect // 2) if self.suspect else self.batch_size()
-        started = time.monotonic()
+        started, work_started = time.monotonic(), time.thread_time()
         try:
             if not self.workshop.session.is_open:
                 # A step of its own, since connecting may take as long as a bell answers.
@@ -275,7 +277,7 @@ class Drain:
             else:
                 raise DatabaseUnusableError(f"{type(error).__name__}: {error}".strip()) from None
             return True
-        self.size.learn(applied.events, time.monotonic() - started)
+        self.size.learn(applied.events, time.thread_time() - work_started)
         self.failures = 0
         self.suspect = max(0, self.suspect - applied.events)
         self.applied += applied.events
@@ -292,9 +294,15 @@ class Drain:
         return min(SHARED_BATCH_SIZE, most) if time.monotonic() < self.workshop.shared_until else most
 
     def wake_publisher(self, applied: Applied) -> None:
-        """Tell the publisher of new entries."""
-        if applied.entries:
+        """Tell the publisher of new entries, also of those whose drain may have died before it could."""
+        if not applied.entries and not applied.repeats:
+            return
+        try:
             self.workshop.redis.publish(self.workshop.keys.committed(), self.pool)
+        except (
+            redis.RedisError
+        ) as error:  # the publisher looks by itself; if Redis is gone, the trim will say so
+            log.warning("publisher_not_woken", pool=self.pool, error=str(error))
 
     def report(self, applied: Applied, started: float) -> None:
         """Log what was done."""
@@ -308,8 +316,9 @@ class Drain:
         Comes back at once when the worker is stopped, or another drain answers for the pool.
         """
         self.failures += 1
+        self._renew_at = 0.0  # the bell is asked again, whatever it says here
         log.warning(what, pool=self.pool, failures=self.failures, error=str(error).strip())
-        longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2**self.failures)
+        longest = min(LONGEST_WAIT_SECONDS, 0.05 * 2 ** min(self.failures, 16))
         until = time.monotonic() + random.uniform(longest / 2, longest)  # noqa: S311 - jitter, not a secret
         while (left := until - time.monotonic()) > 0 and self.bell.hold():
             if self.workshop.stop.wait(min(left, RENEW_SECONDS)):

@@ -22,19 +22,20 @@ class Place(NamedTuple):
 NOWHERE = Place(-1, -1)
 
 
-class KnownRecords:
-    """Records as the last batch of this drain left them in Postgres.
+class Known:
+    """What the last batch of this drain has left in Postgres, and what is expected of the next one.
 
-    Good as long as nobody else has written to the pool, and its seq tells: whoever changes a rating takes the
-    next seq, under the pool's lock. Good for one version of the pool's parameters only: they say what is read
-    of a player.
+    Records are good as long as nobody else has written to the pool, and its seq tells: whoever changes a
+    rating takes the next seq, under the pool's lock. They are good for one version of the pool's parameters
+    only, which say what is read of a player.
     """
 
     def __init__(self) -> None:
         self._left_at = NOWHERE
         self._records: dict[str, PlayerRecord] = {}
         self._new_batches = 0
-        self._rules: PoolRules | None = None
+        self._rules: dict[int, PoolRules] = {}
+        """Of the version that was in force last."""
 
     @property
     def expects_new(self) -> bool:
@@ -54,11 +55,11 @@ class KnownRecords:
             self.forget()
         return self._records
 
-    def rules(self, system: str, parameters: Mapping[str, ParameterValue]) -> PoolRules:
-        """Return the rules of the pool at the place that was asked for last; raises BadParameterError."""
-        if self._rules is None:
-            self._rules = pool_rules(system, parameters)
-        return self._rules
+    def rules(self, version: int, system: str, parameters: Mapping[str, ParameterValue]) -> PoolRules:
+        """Return the rules of the pool in this version; raises BadParameterError."""
+        if version not in self._rules:
+            self._rules = {version: pool_rules(system, parameters)}
+        return self._rules[version]
 
     def learn(self, place: Place, records: Mapping[str, PlayerRecord], *, all_new: bool) -> None:
         """Take over what a committed batch left, at the place it left the pool at.
@@ -72,8 +73,8 @@ class KnownRecords:
         self._left_at = place
 
     def forget(self) -> None:
-        """Know nobody: something failed, or somebody else has written."""
+        """Know nothing: something failed, or somebody else has written."""
         self._left_at = NOWHERE
         self._records.clear()
         self._new_batches = 0
-        self._rules = None
+        self._rules = {}

@@ -40,8 +40,9 @@ POOLS_A_SECOND = 330
 """Looks at more pools than this come less often, but more often than Postgres ends an idle session."""
 MOST_LOOK_SECONDS = 3.0
 CHECK_SECONDS = 1.0
-CHECKED_AT_ONCE = 100
-"""Pools that are compared with Redis at each check; all of them once one is not as it was left."""
+CHECKED_AT_ONCE, CHECKED_IN_LOOKS = 100, 3
+"""So many pools at least are compared with Redis at each check, and all of them by so many checks; all at
+once when one is not as it was left."""
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Publisher:
             self._checked = time.monotonic()
             self._set_aside.clear()
             self.check_redis()
-        return sum(self.try_pool(pool) for pool in self.pools.values())
+        return sum(self.try_pool(pool) for pool in self.pools.values() if pool.name not in self._set_aside)
 
     def publish_poked(self, names: Iterable[str]) -> int:
         """Publish what is new in these pools, up to a chunk each; return how many entries were appended.
@@ -149,8 +150,9 @@ class Publisher:
             if self.board.is_due(self.pools[name], cursor.board):
                 self.rebuild_board(name)
         names = list(self.cursors)
-        some = names[self._next_checked : self._next_checked + CHECKED_AT_ONCE]
-        self._next_checked += CHECKED_AT_ONCE
+        at_once = max(CHECKED_AT_ONCE, len(names) // CHECKED_IN_LOOKS)
+        some = names[self._next_checked : self._next_checked + at_once]
+        self._next_checked += at_once
         if self._next_checked >= len(names):
             self._next_checked = 0
         if not self.are_as_left(some) or self._suspicious:
@@ -207,7 +209,7 @@ class Publisher:
         if last != batch[-1].id:
             log.warning("append_refused", pool=pool.name, expected=str(cursor.expected), found=str(last))
             del self.cursors[pool.name]
-            self._look_at = 0.0
+            self.suspect_redis()
             return 0
         cursor.expected, cursor.seq = last, last.seq
         cursor.board.anybody = cursor.board.anybody or bool(moves.listed)

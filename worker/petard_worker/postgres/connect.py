@@ -24,9 +24,9 @@ WORKER_LIMITS: LiteralString = (
 # A worker looks rows up by their keys and nothing else. With a plan that was made while the table was small
 # Postgres would go on to read the whole table for one row.
 BY_KEY: LiteralString = " -c enable_seqscan=off"
-# A publisher asks something many times a second, also one that stands by. Silent for so long it is frozen and
-# must lose its lock: by the first limit while it waits, by the second in the middle of an answer, which its
-# machine takes no more of.
+# A publisher asks something every three seconds at the latest, also one that stands by. Silent for longer it
+# is frozen and must lose its lock: by the first limit while it waits, by the second in the middle of an
+# answer, which its machine takes no more of.
 PUBLISHER_LIMITS: LiteralString = WORKER_LIMITS + " -c idle_session_timeout=5s -c tcp_user_timeout=5s"
 READER_LIMITS: LiteralString = "-c statement_timeout=60s -c default_transaction_read_only=on -c TimeZone=UTC"
 

@@ -65,7 +65,8 @@ class RowType:
     def array(self, connection: Connection, rows: Iterable[Row]) -> Column:
         """Return the rows as an array of this type: such together that are NULL in the same places.
 
-        Raises OverflowError where an integer has too many bits, TypeError where a value is of another type.
+        Raises OverflowError where an integer has too many bits, TypeError where a value is of another type or
+        NULL and may not be.
         """
         rows = list(rows)
         if not rows:
@@ -88,7 +89,7 @@ class RowType:
         columns = list(zip(*rows, strict=True))
         texts = [list(map(field, column)) for field, column in zip(self._texts, columns, strict=False)]
         joined = texts[0] if len(texts) == 1 else list(map(b"".join, zip(*texts, strict=True)))
-        values, size = self._values(columns[len(texts) :])
+        values, size = self._values(columns)
         fields, starts = len(self.names), range(0, len(values), size)
         return b"".join(
             [
@@ -103,8 +104,9 @@ class RowType:
         Made column by column and byte by byte, and not value by value.
         """
         row, places = b"", []
-        for oid, column in zip(self._oids, columns, strict=True):
-            if column[0] is None:
+        for place, oid in enumerate(self._oids, len(self._texts)):
+            column = columns[place]
+            if column[0] is None and place in self._nullable:
                 row += _field_head(oid, _NULL)
                 continue
             numbers = array(_FORMATS[oid], column)
