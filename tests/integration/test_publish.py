@@ -841,8 +841,15 @@ def test_one_publisher_of_the_fleet_is_active_and_another_takes_over(
         for own in clients
     ]
     lock = {"lock": outbox.PUBLISHER_LOCK & 0xFFFFFFFF}
-    holder = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %(lock)s AND granted"
-    sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'petard pub'"
+    # Other tests run at the same time, in databases of their own.
+    holder = """
+        SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+        WHERE locktype = 'advisory' AND objid = %(lock)s AND granted AND datname = current_database()
+    """
+    sessions = """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'petard pub' AND datname = current_database()
+    """
     with capture_logs() as logs:
         for thread in threads:
             thread.start()
