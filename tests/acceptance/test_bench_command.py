@@ -13,7 +13,7 @@ from petard_worker.cli.bench import Part
 from petard_worker.cli.errors import BAD_CONFIGURATION, USAGE
 
 SMALL = (
-    *("--events", "1500", "--job-events", "20", "--players", "50", "--rounds", "1"),
+    *("--events", "1500", "--batch-size", "500", "--job-events", "20", "--players", "50", "--rounds", "1"),
     *("--latency-rates", "200", "--latency-seconds", "1"),
     *("--idle-seconds", "1", "--fairness-seconds", "1"),
 )
