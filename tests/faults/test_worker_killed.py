@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
 from faults.audit import Pushed
-from faults.fleet import Fleet, wait_until
+from faults.fleet import MAIN, Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
 from faults.seasons import rated, raws, season
 from petard_worker.intake import TRIM
@@ -94,9 +95,57 @@ def test_worker_that_trims_after_others_went_on_removes_nothing(
     assert zombie.alive
 
 
+def stuck_while(flag: Path) -> str:
+    """Return a worker that stands still before its COMMIT as long as the file is there."""
+    return f"""
+import os, time
+from pathlib import Path
+from petard_worker import apply
+finish_batch = apply.finish_batch
+def stuck(*arguments):
+    while Path({str(flag)!r}).exists():
+        Path({str(pid_file(flag))!r}).write_text(str(os.getpid()))
+        time.sleep(0.02)
+    finish_batch(*arguments)
+apply.finish_batch = stuck
+{MAIN}
+"""
+
+
+def pid_file(flag: Path) -> Path:
+    """Return the file in which the worker that stands still writes its pid."""
+    return flag.with_suffix(".pid")
+
+
 def test_worker_frozen_inside_its_transaction_loses_the_pool_and_does_no_harm_later(
-    fleet: Fleet, events: Pushed
+    fleet: Fleet, events: Pushed, tmp_path: Path
 ) -> None:
+    flag = tmp_path / "stuck"
+    for _ in range(2):
+        fleet.start_worker(program=stuck_while(flag))
+    wait_until(lambda: all(worker.logged("worker_started") for worker in fleet.roles), "both workers")
+    first, second, third = events[:FIRST_GAMES], events[FIRST_GAMES:800], events[800:]
+    fleet.push(raws(first))
+    fleet.wait_until_applied(rated(first))
+
+    flag.touch()
+    fleet.push(raws(second))
+    wait_until(lambda: pid_file(flag).exists() and pid_file(flag).read_text(), "a worker to stand still")
+    (zombie,) = [role for role in fleet.roles if role.process.pid == int(pid_file(flag).read_text())]
+    zombie.freeze()
+    flag.unlink()
+    fleet.wait_until_applied(rated(first + second))
+    zombie.thaw()
+    wait_until(lambda: zombie.logged("postgres_unavailable"), "the zombie to see that its session is gone")
+    fleet.push(raws(third))
+
+    fleet.wait_until_applied(rated(events))
+    fleet.publish_rest()
+    fleet.audit(events)
+    assert zombie.alive
+
+
+def test_what_a_worker_has_sent_with_its_commit_counts_without_it(fleet: Fleet, events: Pushed) -> None:
     for _ in range(2):
         fleet.start_worker()
     wait_until(lambda: all(worker.logged("worker_started") for worker in fleet.roles), "both workers")
@@ -110,7 +159,6 @@ def test_worker_frozen_inside_its_transaction_loses_the_pool_and_does_no_harm_la
         zombie.freeze()
     fleet.wait_until_applied(rated(first + second))
     zombie.thaw()
-    wait_until(lambda: zombie.logged("postgres_unavailable"), "the zombie to see that its session is gone")
     fleet.push(raws(third))
 
     fleet.wait_until_applied(rated(events))

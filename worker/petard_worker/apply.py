@@ -6,8 +6,9 @@
     write ledger, changes, ratings, dead letters   COMMIT
     only then trim exactly these entries
 
-Nothing is sent from inside the transaction. Killed before COMMIT, the batch is still in the list; killed
-between COMMIT and trim, the next drain finds every event counted and only trims.
+Nothing is sent to others from inside the transaction. Killed before COMMIT is sent, the batch is still in the
+list; killed between COMMIT and trim, also while Postgres goes on without us, the next drain finds every event
+counted and only trims.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
