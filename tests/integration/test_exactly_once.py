@@ -27,7 +27,7 @@ from integration.arena import (
     records,
 )
 from petard_schema import Keys
-from petard_worker.apply import apply_batch
+from petard_worker.apply import MANY, apply_batch
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.postgres.connect import Connection
@@ -159,11 +159,11 @@ def test_a_batch_whose_transaction_died_is_still_waiting(
                 owner.execute("SELECT pg_terminate_backend(%(pid)s)", {"pid": pid})
             return super().peek(limit, skip)
 
-    push(client, keys, games(10))
+    push(client, keys, games(MANY))
     with pytest.raises(psycopg.OperationalError):
         apply_batch(connection, Killing(client, keys, "p"), Breaker(), 500)
 
-    assert client.llen(keys.events("p")) == 10
+    assert client.llen(keys.events("p")) == MANY
     assert counted(owner) == []
 
 

@@ -28,7 +28,7 @@ def create_pool(connection: Connection) -> None:
 
 
 def test_a_worker_that_is_silent_inside_a_pipeline_loses_its_session(
-    connection: Connection, worker_session: Connection
+    connection: Connection, worker_session: Connection, wait_until: Callable[..., None]
 ) -> None:
     create_pool(connection)
     with (  # noqa: PT012 - the session that is ended is noticed on leaving
@@ -38,9 +38,9 @@ def test_a_worker_that_is_silent_inside_a_pipeline_loses_its_session(
     ):
         pools.lock_pool(worker_session, "p")
 
-        ended = end_frozen_holders(connection)
+        # A moment until it waits for its client.
+        wait_until(lambda: end_frozen_holders(connection) == 1, "the worker to be found", 5)
 
-    assert ended == 1
     with connection.transaction():
         assert pools.lock_pool(connection, "p") is not None
 

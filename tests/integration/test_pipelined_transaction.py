@@ -71,3 +71,12 @@ def test_a_session_that_was_ended_is_said_to_be(connection: Connection, owner: p
         owner.execute("SELECT pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
 
     assert owner.execute("SELECT count(*) FROM petard.pool").fetchone() == (0,)
+
+
+def test_it_cannot_stand_inside_another_one(connection: Connection) -> None:
+    with (
+        connection.transaction(),
+        pytest.raises(psycopg.ProgrammingError, match="already"),
+        pipelined_transaction(connection),
+    ):
+        pass

@@ -29,12 +29,13 @@ from integration.arena import (
 )
 from petard_schema import Keys
 from petard_worker import jobs
-from petard_worker.apply import apply_batch
-from petard_worker.batch import Batch, History
+from petard_worker.apply import apply_batch, take
+from petard_worker.batch import Batch, History, read_arrival
 from petard_worker.breaker import Breaker
 from petard_worker.dispatch import Dispatcher
 from petard_worker.intake import Intake
 from petard_worker.jobs import Drain, Workshop
+from petard_worker.known import Known
 from petard_worker.postgres import dead_letters as letters_table
 from petard_worker.postgres import pools
 from petard_worker.postgres.connect import Connection, connect_worker
@@ -119,7 +120,14 @@ def test_rule_1_without_the_lock_two_drains_rate_from_the_same_standing(
     thread = threading.Thread(target=second)
     push(client, keys, [finished(1)])
     with connection.transaction():
-        apply_batch(connection, Intake(client, keys, "p"), Breaker(), 1)
+        take(
+            connection,
+            "p",
+            pools.lock_pool(connection, "p"),
+            [read_arrival(finished(1))],
+            Breaker(),
+            Known(),
+        )
         thread.start()
         wait_until(lambda: owner.execute(waiting).fetchone() == (1,), "the second drain to wait", 5)
     thread.join(10)

@@ -89,6 +89,10 @@ def test_the_nicest_width_is_taken(lowest, highest, first, width, count):
     assert (edges[0], edges[1] - edges[0], len(edges) - 1) == (first, width, count)
 
 
+def test_a_rating_that_is_nearly_0_from_below_is_in_a_bin():
+    assert bin_edges(-5e-324, 28.0)[0] <= -5e-324
+
+
 def test_equal_ratings_are_one_bin_without_spread():
     spread = distribution_of([1500.0] * 3, 1, AS_IT_IS)
 

@@ -97,7 +97,7 @@ def bin_edges(lowest: float, highest: float) -> list[float]:
     They make 15 to 25 bins where the values are that far apart: no bin is narrower than one point.
     """
     width = bin_width(lowest, highest)
-    first, last = math.floor(lowest / width), math.floor(highest / width) + 1
+    first, last = bin_of(lowest, width), bin_of(highest, width) + 1
     return [number * width for number in range(first, last + 1)]
 
 
@@ -112,4 +112,10 @@ def bin_width(lowest: float, highest: float) -> float:
 
 def bin_count(lowest: float, highest: float, width: float) -> int:
     """Return how many bins of this width, edges at its multiples, hold the values from lowest to highest."""
-    return math.floor(highest / width) - math.floor(lowest / width) + 1
+    return bin_of(highest, width) - bin_of(lowest, width) + 1
+
+
+def bin_of(value: float, width: float) -> int:
+    """Return the number of the bin that holds the value; the one from 0 on is 0."""
+    number = math.floor(value / width)
+    return number - 1 if number * width > value else number  # so little below 0 that a division makes it 0

@@ -85,8 +85,10 @@ def pipelined_transaction(connection: Connection) -> Iterator[None]:
     """Run one transaction in one pipeline: nothing waits for an answer until one is asked for.
 
     On leaving every answer is waited for, and that of COMMIT last. psycopg's own transaction would wait in
-    between for BEGIN, and before COMMIT.
+    between for BEGIN, and before COMMIT. It cannot stand inside another one.
     """
+    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        raise psycopg.ProgrammingError("there is a transaction already")
     try:
         with connection.pipeline():
             connection.execute("BEGIN")
