@@ -84,7 +84,8 @@ def history_page(connection: Connection, asked: Asked) -> object:
 
 def publish(connection: Connection, asked: Asked) -> object:
     """Read some entries and their changes as the publisher does."""
-    return outbox.read_news(connection, asked.pool.name, asked.seq, 500)
+    entries = outbox.read_entries(connection, asked.pool.name, asked.seq, 500)
+    return entries and outbox.read_changes(connection, asked.pool.name, asked.seq, entries[-1].seq)
 
 
 def stats(connection: Connection, asked: Asked) -> object:

@@ -195,10 +195,11 @@ class Publisher:
         limit = SHARED_CHUNK if time.monotonic() < self._shared_until else CHUNK
         # No pipeline: Postgres waits without a limit for the rest of one, so a publisher that is frozen in
         # the middle would keep its lock.
-        entries, changes = outbox.read_news(self.connection, pool.name, cursor.seq, limit)
+        entries = outbox.read_entries(self.connection, pool.name, cursor.seq, limit)
         (self.behind.add if len(entries) == limit else self.behind.discard)(pool.name)
         if not entries:
             return 0
+        changes = outbox.read_changes(self.connection, pool.name, cursor.seq, entries[-1].seq)
         moves = self.board.moves(pool, cursor.board, changes)
         batch = [
             StreamEntry(StreamId(cursor.epoch, entry.seq), event)
@@ -239,7 +240,8 @@ class Publisher:
         if not found or found[-1].id != last:
             return True  # trimmed away: nothing to compare
         first = found[0].id.seq
-        entries, changes = outbox.read_news(self.connection, pool, first - 1, last.seq - first + 1)
+        entries = outbox.read_entries(self.connection, pool, first - 1, last.seq - first + 1)
+        changes = outbox.read_changes(self.connection, pool, first - 1, last.seq)
         due = [told(event) for event in render(pool, last.epoch, entries, changes)]
         return due == [told(entry.event) for entry in found]
 

@@ -100,7 +100,9 @@ class StreamAudit:
 
     def compare(self, run: Sequence[Told]) -> None:
         """Compare entries without a gap between them with those of the ledger."""
-        entries, changes = outbox.read_news(self.connection, self.pool.name, run[0].seq - 1, len(run))
+        first, last = run[0].seq, run[-1].seq
+        entries = outbox.read_entries(self.connection, self.pool.name, first - 1, len(run))
+        changes = outbox.read_changes(self.connection, self.pool.name, first - 1, last)
         messages = render(self.pool.name, self.pool.epoch, entries, changes)
         due = {entry.seq: message for entry, message in zip(entries, messages, strict=True)}
         for told in run:
