@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ
+from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ, microseconds
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.row_arrays import RowType, known_text_field, microseconds, text_field
+from petard_worker.postgres.row_arrays import RowType, known_text_field, text_field
 
 THING = RowType(
     "pg_temp.thing",
@@ -94,6 +94,12 @@ def test_integers_that_do_not_fit_are_never_sent(database: Connection, place: in
 
     with pytest.raises((OverflowError, struct.error)):
         echo(database, [tuple(row)])
+
+
+@pytest.mark.parametrize("others", [[], [("bob", None, *FIRST, None, False, None)]])
+def test_a_null_that_may_not_be_is_never_sent(database: Connection, others: list[tuple[Any, ...]]) -> None:
+    with pytest.raises(TypeError):
+        echo(database, [("alice", None, None, *FIRST[1:], None, False, None), *others])
 
 
 def test_rows_of_another_type_are_refused_by_postgres(database: Connection) -> None:

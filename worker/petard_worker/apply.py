@@ -258,7 +258,7 @@ def apply_arrivals(
     # Everything is asked for at once, and folded while the answers come in.
     new = known.expects_new
     asked = [
-        ask(connection, pool.name, part, records, new=new, periods=bool(rules.system.period))
+        ask(connection, pool.name, events_of(part), records, new=new, periods=bool(rules.system.period))
         for part in parts
     ]
     for part, history in zip(parts, asked, strict=True):
@@ -285,47 +285,45 @@ def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
 def ask(
     connection: Connection,
     pool: str,
-    arrivals: Sequence[Arrival],
+    events: Sequence[GameEvent],
     known: Mapping[str, PlayerRecord],
     *,
     new: bool,
     periods: bool,
 ) -> Callable[[], History]:
-    """Ask for all that the arrivals are judged by; call the answer to wait for it."""
-    history = (ask_records if new else ask_history)(connection, pool, arrivals, known)
+    """Ask for all that the events are judged by; call the answer to wait for it."""
+    history = (ask_records if new else ask_history)(connection, pool, events, known)
     if not periods:
         return history
-    with_periods = ask_periods(connection, pool, arrivals, known)
+    with_periods = ask_periods(connection, pool, events, known)
     return lambda: with_periods(history())
 
 
 def ask_records(
-    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[], History]:
     """Ask for the players, and take events and games for new; call the answer to wait for it."""
-    records = players.ask_records(connection, pool, names_in(events_of(arrivals)).difference(known))
+    records = players.ask_records(connection, pool, names_in(events).difference(known))
     return lambda: History({}, {}, records())
 
 
 def ask_history(
-    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[], History]:
     """Ask what Postgres has of the players, events and games; call the answer to wait for it."""
-    events = events_of(arrivals)
     if not events:
         return lambda: NO_HISTORY
-    records = ask_records(connection, pool, arrivals, known)
+    records = ask_records(connection, pool, events, known)
     counted = ledger.ask_events(connection, pool, {EventKey(event.id, event.source) for event in events})
     games = ledger.ask_games(connection, pool, {event.data.game for event in events})
     return lambda: History(counted(), games(), records().records)
 
 
 def ask_periods(
-    connection: Connection, pool: str, arrivals: Sequence[Arrival], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[History], History]:
     """Ask for the open rating periods of the players; call the answer to put them into a history."""
-    names = names_in(events_of(arrivals)).difference(known)
-    put_into = open_periods.ask_periods(connection, pool, names)
+    put_into = open_periods.ask_periods(connection, pool, names_in(events).difference(known))
     return lambda history: history._replace(records=put_into(dict(history.records)))
 
 

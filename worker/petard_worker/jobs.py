@@ -299,9 +299,8 @@ class Drain:
             return
         try:
             self.workshop.redis.publish(self.workshop.keys.committed(), self.pool)
-        except (
-            redis.RedisError
-        ) as error:  # the publisher looks by itself; if Redis is gone, the trim will say so
+        except redis.RedisError as error:
+            # The publisher looks by itself; if Redis is gone, the trim will say so.
             log.warning("publisher_not_woken", pool=self.pool, error=str(error))
 
     def report(self, applied: Applied, started: float) -> None:

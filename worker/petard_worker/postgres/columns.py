@@ -4,12 +4,10 @@ For statements that unnest one array per column; wide rows are cheaper as rows (
 such arrays too, but it looks at every element's type.
 """
 
-import sys
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import Struct
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 from psycopg.adapt import Buffer, Dumper
@@ -21,6 +19,7 @@ BOOL, BYTEA, INT8, INT4, TEXT, FLOAT8, TIMESTAMPTZ = 16, 17, 20, 23, 25, 701, 11
 _head = Struct("!iiIii").pack
 _no_elements = Struct("!iiI").pack
 _length = Struct("!i").pack
+_int4 = Struct("!ii").pack
 _int8 = Struct("!iq").pack
 
 _NULL = _length(-1)
@@ -56,45 +55,30 @@ def byteas(values: Iterable[bytes]) -> Column:
 
 
 def int4s(values: Iterable[int]) -> Column:
-    """Return a column of type integer; raises OverflowError beyond 32 bits."""
-    return _numbers(INT4, array("i", values))
+    """Return a column of type integer; raises struct.error beyond 32 bits."""
+    return _column(INT4, [_int4(4, value) for value in values])
 
 
 def int8s(values: Iterable[int]) -> Column:
-    """Return a column of type bigint."""
-    return _numbers(INT8, array("q", values))
+    """Return a column of type bigint; raises struct.error beyond 64 bits."""
+    return _column(INT8, [_int8(8, value) for value in values])
 
 
 def timestamps(values: Iterable[datetime | None]) -> Column:
     """Return a column of type timestamptz."""
-    times = tuple(values)
-    if None in times:
-        return _column(
-            TIMESTAMPTZ,
-            [_NULL if time is None else _int8(8, (time - _EPOCH) // _MICROSECOND) for time in times],
-        )
-    microseconds = [(time - _EPOCH) // _MICROSECOND for time in cast("tuple[datetime, ...]", times)]
-    return _numbers(TIMESTAMPTZ, array("q", microseconds))
+    times = map(microseconds, values)
+    return _column(TIMESTAMPTZ, [_NULL if time is None else _int8(8, time) for time in times])
+
+
+def microseconds(time: datetime | None) -> int | None:
+    """Return a time as Postgres counts it."""
+    return None if time is None else (time - _EPOCH) // _MICROSECOND
 
 
 def columns(kinds: Kinds, rows: Sequence[tuple[object, ...]]) -> dict[str, Column]:
     """Return rows as columns by their names; `kinds` says what each place in a row is."""
     transposed = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     return {name: kind(values) for (name, kind), values in zip(kinds.items(), transposed, strict=True)}
-
-
-def _numbers(oid: int, numbers: "array[int]") -> Column:
-    """Return a column of numbers without NULL among them: byte by byte, and not number by number."""
-    count, size = len(numbers), numbers.itemsize
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    values = numbers.tobytes()
-    elements = bytearray(_length(size) + bytes(size)) * count
-    for place in range(size):
-        elements[4 + place :: 4 + size] = values[place::size]
-    if not count:
-        return Column(_no_elements(0, 0, oid))
-    return Column(_head(1, 0, oid, count, 1) + elements)
 
 
 def _column(oid: int, elements: Sequence[bytes]) -> Column:

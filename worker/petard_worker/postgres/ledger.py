@@ -9,9 +9,9 @@ from typing import cast
 
 from petard_schema import PeriodClosed
 from petard_worker.batch import Entry, EventKey
-from petard_worker.postgres.columns import BOOL, INT8, TIMESTAMPTZ, texts
+from petard_worker.postgres.columns import BOOL, INT8, TIMESTAMPTZ, microseconds, texts
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.row_arrays import Row, RowType, known_text_field, microseconds, text_field
+from petard_worker.postgres.row_arrays import Row, RowType, known_text_field, text_field
 
 NEW_ENTRY = RowType(
     "petard.new_entry",

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from petard_worker.fold import PlayerChange, PlayerRecord
-from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ, texts
+from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ, microseconds, texts
 from petard_worker.postgres.connect import Connection
-from petard_worker.postgres.row_arrays import Row, RowType, known_text_field, microseconds
+from petard_worker.postgres.row_arrays import Row, RowType, known_text_field
 
 NEW_RATING = RowType(
     "petard.new_rating",

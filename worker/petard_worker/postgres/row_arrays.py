@@ -8,7 +8,6 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from struct import Struct
 from typing import Any, cast
@@ -18,24 +17,17 @@ from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TEXT, TIMES
 from petard_worker.postgres.connect import Connection
 
 Row = tuple[object, ...]
-"""Its texts, then its values: numbers, booleans, and times in `microseconds`."""
+"""Its texts, then its values: numbers, booleans, and times in `columns.microseconds`."""
 TextField = Callable[[str | None], bytes]
 Fields = Mapping[str, "TextField | int"]
 """The fields of a type: texts first, with what makes a field of each; behind them the OIDs of the others."""
 
-_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _FORMATS = {INT4: "i", INT8: "q", FLOAT8: "d", BOOL: "b", TIMESTAMPTZ: "q"}
 _array_head = Struct("!iiIii").pack
 _no_rows = Struct("!iiI").pack
 _row_head = Struct("!ii").pack
 _field_head = Struct("!Ii").pack
 _NULL = -1
-
-
-def microseconds(time: datetime | None) -> int | None:
-    """Return a time as Postgres counts it."""
-    return None if time is None else (time - _EPOCH) // _MICROSECOND
 
 
 def text_field(text: str | None) -> bytes:
