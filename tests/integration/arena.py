@@ -1,7 +1,9 @@
 """What the tests of the pipeline play with: events made by hand, a pool, and looks at what was written."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -94,6 +96,20 @@ def open_workshop(database_url: str, client: Redis, keys: Keys, **options: objec
 def run_drain(workshop: Workshop, pool: str = POOL) -> None:
     """Run one drain from beginning to end."""
     Drain(workshop, pool, new_drain_id()).run()
+
+
+@contextmanager
+def running(drain: Drain) -> Iterator[threading.Thread]:
+    """Run a drain in a thread and wait for its end, which comes at the latest with the stop."""
+    thread = threading.Thread(target=drain.run)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        drain.workshop.stop.set()
+        thread.join(20)
+        drain.workshop.session.close()
+        assert not thread.is_alive()
 
 
 def apply_all(

@@ -255,10 +255,14 @@ def test_a_flood_of_pokes_does_not_fill_the_memory(client: Redis, keys: Keys, di
         assert len(dispatcher.pools) - before <= MOST_POKES, "it must come back to its lease"
         waits += 1
         assert waits < 1000
+    dispatcher.ring()
+    remembered = len(dispatcher._gone_since)
     rung = dispatcher.dispatch_once()
 
     assert dispatcher.pools == {"p"}
     assert rung == 1
+    assert remembered > MOST_POOLS
+    assert not dispatcher._gone_since
 
 
 @pytest.mark.parametrize("kind", ["a string", "a hash", "a set"])

@@ -1,16 +1,15 @@
 """The drain: slices, stops, stopped pools, and a Postgres or a Redis that is away."""
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 import pytest
 from redis import Redis
+from redis import exceptions as redis_errors
 from rq.job import Job
 from structlog.testing import capture_logs
 
@@ -26,12 +25,12 @@ from integration.arena import (
     push,
     records,
     run_drain,
+    running,
 )
 from integration.dying_redis import RedisServer
 from petard_schema import Keys
 from petard_worker import jobs
 from petard_worker.apply import Applied
-from petard_worker.at_work import AtWork
 from petard_worker.batch_size import FIRST
 from petard_worker.bell import WORKING_MS, Bell
 from petard_worker.dispatch import Dispatcher
@@ -63,20 +62,6 @@ def mortal_pool(mortal_postgres: PostgresServer, keys: Keys) -> str:
     with connect_worker(mortal_postgres.url, "test") as connection:
         make_pool(connection, keys.prefix)
     return keys.prefix
-
-
-@contextmanager
-def running(drain: Drain) -> Iterator[threading.Thread]:
-    """Run a drain in a thread and wait for its end, which comes at the latest with the stop."""
-    thread = threading.Thread(target=drain.run)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        drain.workshop.stop.set()
-        thread.join(20)
-        drain.workshop.session.close()
-        assert not thread.is_alive()
 
 
 def of_pool(pool: str, count: int, first: int = 1) -> list[bytes]:
@@ -764,16 +749,6 @@ def test_a_drain_passes_on_no_bell_of_another(
     assert queue.count == 0
 
 
-def test_a_drain_that_is_stuck_answers_no_longer_than_its_bell() -> None:
-    at_work = AtWork()
-    at_work.answer_for("p", 60.0)
-    assert at_work.answers_for("p")
-
-    at_work.answer_for("p", 0.0)
-
-    assert not at_work.answers_for("p")
-
-
 @pytest.mark.usefixtures("pool")
 def test_what_had_counted_before_pokes_the_publisher_too(
     workshop: Workshop, client: Redis, keys: Keys
@@ -794,111 +769,36 @@ def test_what_had_counted_before_pokes_the_publisher_too(
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_poke_wakes_the_drain_of_the_same_process_and_rings_for_no_other(
-    workshop: Workshop,
-    client: Redis,
-    keys: Keys,
-    queue: JsonQueue,
-    owner: psycopg.Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    wait_until: Callable[..., None],
+def test_a_poke_that_redis_refuses_keeps_nothing_on_the_list(
+    workshop: Workshop, client: Redis, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It looks by itself so seldom that without the poke nothing would come of the second event."""
-    monkeypatch.setattr(jobs, "LINGER_SECONDS", 60.0)
-    monkeypatch.setattr(jobs, "POKED_LOOK_SECONDS", 60.0)
-    workshop.queue = queue
-    at_work = workshop.at_work = AtWork(hears_pokes=True)
-    dispatcher = Dispatcher(client, keys, queue, "ours", at_work)
-    push(client, keys, games(1))
+    def refuse(*_arguments: object) -> None:
+        raise redis_errors.NoPermissionError("no channel for you")
 
-    with running(Drain(workshop, "p", "ours")):
-        wait_until(lambda: counted(owner) == ["e-1"], "the first event")
-        push(client, keys, games(1, first=2))
-        rung = dispatcher.answer(["p"])
-        wait_until(lambda: counted(owner) == ["e-1", "e-2"], "the second event")
-        workshop.stop.set()
-        at_work.news.set()
+    push(client, keys, games(5))
+    monkeypatch.setattr(workshop.redis, "publish", refuse)
 
-    assert rung == 0
-    assert at_work.pool is None
+    with capture_logs() as logs:
+        run_drain(workshop)
+
+    assert not client.exists(keys.events("p"))
+    assert [entry["event"] for entry in logs] == ["publisher_not_woken", "batch_applied"]
 
 
-def test_a_drain_that_is_queued_ends_the_lingering_of_another(
-    workshop: Workshop,
-    pool: str,
-    client: Redis,
-    keys: Keys,
-    queue: JsonQueue,
-    monkeypatch: pytest.MonkeyPatch,
-    wait_until: Callable[..., None],
+def test_a_batch_that_waits_long_is_followed_by_one_as_large(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LINGER_SECONDS", 60.0)
-    monkeypatch.setattr(jobs, "POKED_LOOK_SECONDS", 60.0)
-    workshop.queue = queue
-    at_work = workshop.at_work = AtWork(hears_pokes=True)
-    dispatcher = Dispatcher(client, keys, queue, "ours", at_work)
+    """For a lock, a disk, a server far away: what a smaller batch would wait for as long."""
 
-    with running(Drain(workshop, pool, "ours")) as lingering:
-        wait_until(lambda: at_work.pool == pool, "the drain to answer for its pool")
-        push(client, keys, games(1), "other")
-        assert dispatcher.answer(["other"]) == 1
-        lingering.join(10)
+    def wait(*_arguments: object) -> Applied:
+        time.sleep(0.3)
+        return Applied(FIRST, FIRST)
 
-        assert not lingering.is_alive()
-
-
-@pytest.mark.usefixtures("pool")
-def test_before_its_last_look_a_drain_answers_for_no_pool_any_more(
-    workshop: Workshop, client: Redis, keys: Keys
-) -> None:
-    """Else a poke between that look and its end would wake nobody."""
-    push(client, keys, games(1))
+    monkeypatch.setattr(jobs, "apply_batch", wait)
+    workshop.session.open()
     drain = Drain(workshop, "p", "ours")
-    waiting = drain.intake.waiting
-    seen: list[str | None] = []
 
-    def look() -> int:
-        seen.append(workshop.at_work.pool)
-        return waiting()
+    for _ in range(3):
+        drain.step()
 
-    drain.intake.waiting = look  # type: ignore[method-assign]
-
-    drain.run()
-
-    assert seen == [None]
-
-
-@pytest.mark.usefixtures("pool")
-def test_while_others_wait_now_and_then_a_drain_takes_fewer_events_at_a_time(
-    workshop: Workshop, queue: JsonQueue, client: Redis, keys: Keys
-) -> None:
-    workshop.queue = queue
-    push(client, keys, games(2))
-    drain = Drain(workshop, "p", "ours")
-    drain.applied = 1
-    alone = drain.batch_size()
-    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
-
-    assert drain.is_slice_over(1.0)
-
-    assert (alone, drain.batch_size()) == (FIRST, jobs.SHARED_BATCH_SIZE)
-    workshop.shared_until = time.monotonic()
-    assert drain.batch_size() == alone
-
-
-def test_a_drain_looks_at_once_whether_it_is_in_the_way_of_one_that_was_queued(
-    workshop: Workshop, pool: str, queue: JsonQueue
-) -> None:
-    workshop.queue = queue
-    push(workshop.redis, workshop.keys, games(1))
-    drain = Drain(workshop, pool, "ours")
-    drain.applied = 1
-    moment = jobs.SHARED_SLICE_SECONDS
-    nobody = drain.is_slice_over(moment)
-    enqueue_job(queue, DRAIN, "other", "theirs", job_id="theirs")
-
-    unaware = drain.is_slice_over(moment)
-    workshop.at_work.tell_of_another()
-    aware = drain.is_slice_over(moment)
-
-    assert (nobody, unaware, aware) == (False, False, True)
+    assert drain.batch_size() >= FIRST

@@ -10,7 +10,7 @@ from redis import Redis
 from integration.arena import broken_chains, counted, finished, fold_of_ledger, games, ids_of, push, records
 from petard_schema import Keys
 from petard_worker import intake as intake_module
-from petard_worker.apply import PART, apply_batch
+from petard_worker.apply import MANY, PART, apply_batch
 from petard_worker.batch import read_arrival
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
@@ -111,6 +111,29 @@ def test_what_another_drain_has_applied_meanwhile_is_not_applied_again(
     assert (applied.entries, applied.repeats) == (10, 0)
     assert counted(owner) == ids_of(events[:35])
     assert broken_chains(owner) == []
+
+
+def test_letters_that_another_drain_has_buried_meanwhile_are_not_buried_again(
+    connection: Connection,
+    owner: psycopg.Connection,
+    client: Redis,
+    keys: Keys,
+    pool: str,
+    intake: Intake,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They move no seq, so that looks as if nobody had been here; but it was long ago."""
+    junk = [b"{%d}" % number for number in range(MANY)]
+    push(client, keys, [*games(MANY), *junk])
+    known = Known()
+    apply_batch(connection, intake, Breaker(), MANY, known)  # and the junk is parsed ahead
+    apply_batch(connection, Intake(client, keys, pool), Breaker(), MANY)
+    monkeypatch.setattr(intake_module, "FRESH_SECONDS", 0.0)
+
+    applied = apply_batch(connection, intake, Breaker(), MANY, known)
+
+    assert applied.dead == 0
+    assert owner.execute("SELECT max(attempts) FROM petard.dead_letter").fetchone() == (1,)
 
 
 def test_nothing_is_applied_when_another_drain_has_left_nothing(

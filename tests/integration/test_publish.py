@@ -27,12 +27,13 @@ from integration.arena import (
 from integration.dying_redis import LossyProxy
 from petard_schema import Keys, RatingChanged
 from petard_schema.times import format_time
+from petard_worker import publish
 from petard_worker.change_stream import NOTHING, BoardMoves, ChangeStream, StreamEntry, StreamId
 from petard_worker.pool_settings import PoolSettings, as_given
 from petard_worker.postgres import outbox, pools
 from petard_worker.postgres.connect import Connection, connect_publisher
 from petard_worker.postgres.pools import PublishedPool
-from petard_worker.publish import CHECKED_AT_ONCE, CHUNK, SHARED_CHUNK, Cursor, Publisher
+from petard_worker.publish import CHECKED_AT_ONCE, CHECKED_IN_LOOKS, CHUNK, SHARED_CHUNK, Cursor, Publisher
 from petard_worker.redis_client import connect_redis
 from petard_worker.run_publisher import PublisherActiveError, publish_rest, run_publisher
 
@@ -980,6 +981,27 @@ def test_one_stream_that_is_not_as_left_makes_all_others_suspicious(
 
     assert overlooked
     assert publisher.cursors.keys() == set(names) - {first, last}
+
+
+def test_however_many_pools_there_are_three_checks_compare_all(
+    connection: Connection,
+    client: Redis,
+    keys: Keys,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publish, "CHECKED_AT_ONCE", 2)
+    names = [f"pool-{number:02}" for number in range(12)]
+    for name in names:
+        make_pool(connection, name)
+    publish_all(publisher)
+    publisher._next_checked = 0
+    client.xadd(keys.changes(names[-1]), {"event": "{}"}, "1-1")
+
+    for _ in range(CHECKED_IN_LOOKS):
+        publisher.check_redis()
+
+    assert names[-1] not in publisher.cursors
 
 
 def test_a_redis_that_was_away_is_compared_with_every_pool(
