@@ -1,6 +1,7 @@
 """What the benchmark makes of its numbers."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,13 @@ def test_this_process_needs_cpu_and_memory() -> None:
 
     assert cpu_seconds(os.getpid()) >= user + system - 0.05
     assert 1 < resident_mb(os.getpid()) < 10_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells")
+def test_work_of_less_than_a_clock_tick_is_seen() -> None:
+    before = cpu_seconds(os.getpid())
+    until = time.thread_time() + 0.001
+    while time.thread_time() < until:
+        pass
+
+    assert 0.001 <= cpu_seconds(os.getpid()) - before < 0.5
