@@ -276,7 +276,8 @@ class Fleet:
         with self.client as client:
             registry = FailedJobRegistry(self.keys.prefix, connection=client, serializer=JSONSerializer)
             jobs = Job.fetch_many(registry.get_job_ids(cleanup=False), client, JSONSerializer)
-        return [str(job and job.exc_info).strip().splitlines()[-1] for job in jobs]
+        results = [job and job.latest_result() for job in jobs]
+        return [str(result and result.exc_string).strip().splitlines()[-1] for result in results]
 
     def logs(self) -> str:
         """The last words of every process, for a failed test."""

@@ -23,9 +23,12 @@ from faults.differences import Differences, count_differences
 from faults.fleet import MAIN, POOL, RULES, Fleet, wait_until
 from faults.holding_proxy import HoldingProxy, script_call
 from faults.seasons import rated, raws, season
+from petard_schema import DeadReason
 from petard_worker.embedded import PostgresServer, RedisServer
 from petard_worker.fold import PlayerRecord
 from petard_worker.intake import TRIM
+from petard_worker.jobs import SUBMIT_EVENT
+from petard_worker.rq_worker import enqueue_job, open_queue
 
 Row = TypeVar("Row")
 AT = 100
@@ -282,6 +285,17 @@ change_stream.APPEND_FUNCTION = ServerFunction("append", blind)
 publish.Publisher.check_redis = lambda self, *pools: None
 {MAIN}
 """
+
+
+def test_job_that_failed_is_told_with_its_last_words(fleet: Fleet) -> None:
+    fleet.worker()
+    with fleet.client as client:
+        enqueue_job(open_queue(client, {}, fleet.keys.prefix), SUBMIT_EVENT, "no event")
+
+    wait_until(lambda: fleet.failed_jobs() == 1, "the job to fail")
+
+    (told,) = fleet.failures_of_jobs()
+    assert DeadReason.NOT_JSON in told
 
 
 def test_worker_that_trims_blindly_is_found(fleet: Fleet, proxy: HoldingProxy, events: Pushed) -> None:
