@@ -7,8 +7,11 @@ looks at every text. Both must say the same of every text, value by value.
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple, NoReturn
+
+from pydantic import BaseModel
 
 from petard_schema import (
     MAX_EVENT_BYTES,
@@ -89,7 +92,22 @@ def check_usual(raw: bytes) -> None:
     usual = read_usual(raw)
     if usual is not None:
         closely = read_closely(raw)
-        assert (usual, usual.to_json()) == (closely, closely.to_json())
+        model = type(closely).model_validate_json(raw)
+        assert fields_of(usual, closely) == fields_of(closely, closely)
+        assert (model, model.to_json()) == (closely, closely.to_json())
+
+
+def fields_of(part: object, model: BaseModel) -> Mapping[str, object]:
+    """Return what a part says in the fields of the model, to the bit: 1 is not True, and -0.0 is not 0."""
+    return {name: told(getattr(part, name), getattr(model, name)) for name in type(model).model_fields}
+
+
+def told(value: object, like: object) -> object:
+    if isinstance(like, BaseModel):
+        return fields_of(value, like)
+    if isinstance(like, tuple) and isinstance(value, tuple) and len(value) == len(like):
+        return tuple(map(told, value, like))
+    return repr(value)
 
 
 def check_identity(raw: bytes) -> None:

@@ -18,6 +18,7 @@ from petard_producer.event_ids import new_event_id
 from petard_producer.rpush import CHUNK, Lists
 from petard_producer.through_spool import SPOOL_LIMIT, Spooled, ThroughSpool
 from petard_schema import (
+    AnyGameEvent,
     DeadReason,
     EventRefused,
     GameAbandoned,
@@ -27,6 +28,7 @@ from petard_schema import (
     Side,
     UnrankedSide,
     parse_element,
+    read_element,
 )
 from petard_schema.parse import bad_field
 from petard_schema.signing import is_signed, sign_with
@@ -291,7 +293,7 @@ class Producer:
             "traceparent": traceparent,
         }
 
-    def _element(self, text: bytes, event: GameEvent) -> bytes:
+    def _element(self, text: bytes, event: AnyGameEvent) -> bytes:
         """Return what is pushed of an event: signed, if there are keys and nobody has signed it before."""
         if not self._signing_keys or is_signed(text):
             return text
@@ -321,7 +323,7 @@ def text_of(event: GameEvent) -> bytes:
 
 
 def chunks_by_pool(
-    texts: Iterable[bytes], element: Callable[[bytes, GameEvent], bytes]
+    texts: Iterable[bytes], element: Callable[[bytes, AnyGameEvent], bytes]
 ) -> Iterator[Mapping[str, Sequence[bytes]]]:
     """Yield the texts checked, as elements by pool, in chunks, up to the first that is refused."""
     remaining = iter(texts)
@@ -329,7 +331,7 @@ def chunks_by_pool(
         by_pool: dict[str, list[bytes]] = {}
         for text in chunk:
             try:
-                event = parse_element(text)
+                event = read_element(text)
             except EventRefused:
                 if by_pool:
                     yield by_pool

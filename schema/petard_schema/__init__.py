@@ -2,6 +2,8 @@
 
 from petard_schema.envelope import MAX_EVENT_BYTES, Envelope
 from petard_schema.game_events import (
+    ABANDONED,
+    FINISHED,
     AbandonedGame,
     FinishedGame,
     GameAbandoned,
@@ -11,15 +13,30 @@ from petard_schema.game_events import (
     UnrankedSide,
 )
 from petard_schema.keys import Keys
-from petard_schema.parse import Identity, parse_element, parse_event, read_counted, read_identity
+from petard_schema.parse import (
+    Identity,
+    parse_element,
+    parse_event,
+    read_counted,
+    read_element,
+    read_event,
+    read_identity,
+)
 from petard_schema.period_events import ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
 from petard_schema.signing import BadSigningKeyError, event_json, sign_event
+from petard_schema.usual_event import AnyAbandoned, AnyFinished, AnyGameEvent, AnySide
 
 __all__ = [
+    "ABANDONED",
+    "FINISHED",
     "MAX_EVENT_BYTES",
     "AbandonedGame",
+    "AnyAbandoned",
+    "AnyFinished",
+    "AnyGameEvent",
+    "AnySide",
     "BadSigningKeyError",
     "Cause",
     "Change",
@@ -45,6 +62,8 @@ __all__ = [
     "parse_element",
     "parse_event",
     "read_counted",
+    "read_element",
+    "read_event",
     "read_identity",
     "sign_event",
 ]

@@ -1,6 +1,6 @@
 """What game servers say: a game was finished, a game was abandoned."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -9,6 +9,9 @@ from petard_schema.names import GameName, PlayerName, PoolName
 from petard_schema.times import Time
 
 MAX_PLAYERS = 64
+MAX_IMPORTANCE = 1_000_000
+FINISHED: Final = "petard.game.finished.v1"
+ABANDONED: Final = "petard.game.abandoned.v1"
 
 Rank = Annotated[
     int,
@@ -27,7 +30,7 @@ Home = Annotated[
 ]
 Importance = Annotated[
     float,
-    Field(ge=0, le=1_000_000, description="How much the game counts, for systems that weigh games."),
+    Field(ge=0, le=MAX_IMPORTANCE, description="How much the game counts, for systems that weigh games."),
 ]
 Knockout = Annotated[
     bool,

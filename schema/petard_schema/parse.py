@@ -13,6 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from petard_schema.envelope import MAX_EVENT_BYTES
 from petard_schema.game_events import (
+    ABANDONED,
+    FINISHED,
     MAX_PLAYERS,
     AbandonedGame,
     FinishedGame,
@@ -25,11 +27,11 @@ from petard_schema.game_events import (
 from petard_schema.ijson import NotIJsonError, TooDeepError, decode, shorten
 from petard_schema.reasons import DeadReason, EventRefused
 from petard_schema.signing import bad_signature, event_json, is_signed, split_element
-from petard_schema.usual_event import read_usual
+from petard_schema.usual_event import AnyGameEvent, AnySide, read_usual
 
 EVENT_TYPES: dict[str, type[GameFinished] | type[GameAbandoned]] = {
-    "petard.game.finished.v1": GameFinished,
-    "petard.game.abandoned.v1": GameAbandoned,
+    FINISHED: GameFinished,
+    ABANDONED: GameAbandoned,
 }
 Model = TypeVar("Model", bound=BaseModel)
 ENVELOPE_FIELDS = ("specversion", "id", "source", "type")
@@ -54,9 +56,21 @@ class Identity(NamedTuple):
 
 def parse_event(raw: bytes) -> GameEvent:
     """Return the event in `raw`, or raise EventRefused with a reason from the closed list."""
+    return _as_model(read_event(raw), raw)
+
+
+def read_event(raw: bytes) -> AnyGameEvent:
+    """Return the event in `raw` as parse_event does, but a usual one without making a model of it."""
     event = read_usual(raw) or read_closely(raw)
     check_sense(event)
     return event
+
+
+def _as_model(event: AnyGameEvent, raw: bytes) -> GameEvent:
+    """Return the model of an event that was read from this text."""
+    if isinstance(event, GameFinished | GameAbandoned):
+        return event
+    return EVENT_TYPES[event.type].model_validate_json(raw)
 
 
 def read_closely(raw: bytes) -> GameEvent:
@@ -87,10 +101,15 @@ def parse_element(raw: bytes) -> GameEvent:
 
     For those who push: whatever is wrong with its form a worker would refuse, too.
     """
+    return _as_model(read_element(raw), event_json(raw))
+
+
+def read_element(raw: bytes) -> AnyGameEvent:
+    """Return the event in an element as parse_element does, but a usual one without making a model of it."""
     if not is_signed(raw):
-        return parse_event(raw)
+        return read_event(raw)
     signed = split_element(raw)
-    event = parse_event(signed.body)
+    event = read_event(signed.body)
     if event.source != signed.source:
         raise bad_signature(
             f"petard-source is {shorten(signed.source)}, the event's source {shorten(event.source)}"
@@ -162,10 +181,10 @@ def read_identity(raw: bytes) -> Identity:
     return Identity(_text(document.get("source")), _text(document.get("id")), _text(game))
 
 
-def check_sense(event: GameEvent) -> None:
+def check_sense(event: AnyGameEvent) -> None:
     """Raise EventRefused where well-formed sides make no game."""
-    sides: Sequence[Side | UnrankedSide] = event.data.sides
-    if isinstance(event, GameFinished) and is_plain_duel(sides):
+    sides: Sequence[AnySide] = event.data.sides
+    if event.type == FINISHED and is_plain_duel(sides):
         return
     if len(sides) < 2:
         raise EventRefused(DeadReason.ONE_SIDE, "a game has at least two sides")
@@ -178,7 +197,7 @@ def check_sense(event: GameEvent) -> None:
     names = {player for side in sides for player in side.players}
     if len(names) < count:
         refuse_repeats(sides)
-    if isinstance(event, GameAbandoned):
+    if event.type == ABANDONED:
         leavers = event.data.abandoned_by
         for player in leavers:
             if player not in names:
@@ -187,7 +206,7 @@ def check_sense(event: GameEvent) -> None:
             raise EventRefused(DeadReason.PLAYER_TWICE, "abandoned_by names a player twice")
 
 
-def is_plain_duel(sides: Sequence[Side | UnrankedSide]) -> bool:
+def is_plain_duel(sides: Sequence[AnySide]) -> bool:
     """Return whether these are two different players, each a side: the usual game."""
     if len(sides) != 2:
         return False
@@ -206,7 +225,7 @@ def wrong_weights(players: Sequence[str], weights: Sequence[float]) -> str | Non
     return None if any(weights) else "all are 0: nobody took part in the game"
 
 
-def refuse_repeats(sides: Sequence[Side | UnrankedSide]) -> NoReturn:
+def refuse_repeats(sides: Sequence[AnySide]) -> NoReturn:
     """Raise the reason that fits a game in which some player stands more than once."""
     if len({side.players for side in sides}) == 1 and len(sides[0].players) == 1:
         raise EventRefused(DeadReason.SELF_MATCH, f"{shorten(sides[0].players[0])} plays against themselves")

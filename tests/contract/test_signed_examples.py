@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from example_files import SCHEMA, reason_of
-from petard_schema import EventRefused, event_json, parse_event
+from petard_schema import EventRefused, event_json, read_event
 from petard_schema.export import asyncapi
 from petard_schema.signing import HEADERS, split_element
 from petard_worker.batch import read_arrival
@@ -41,7 +41,7 @@ def code(language: str) -> str:
 def test_accepted_example_is_read_as_its_event(path: Path) -> None:
     raw = path.read_bytes()
 
-    assert read_arrival(raw, KNOWN).read == parse_event(event_json(raw))
+    assert read_arrival(raw, KNOWN).read == read_event(event_json(raw))
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.name)
@@ -60,7 +60,7 @@ def test_python_of_the_readme_signs_like_the_example() -> None:
     now = names["signed"](event_json(EXAMPLE), EVENT_ID, SOURCE, KEY)
 
     assert element == EXAMPLE
-    assert read_arrival(now, KNOWN).read == parse_event(event_json(EXAMPLE))
+    assert read_arrival(now, KNOWN).read == read_event(event_json(EXAMPLE))
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from petard_schema import DeadReason, EventRefused, GameEvent, IgnoredReason, parse_event, read_counted
+from petard_schema import (
+    DeadReason,
+    EventRefused,
+    GameEvent,
+    IgnoredReason,
+    parse_event,
+    read_counted,
+    read_event,
+)
 from petard_schema.times import format_time
 from petard_worker.batch import Batch, EventKey, History, affordable, changes_of, read_arrival
 from petard_worker.fold import PlayerRecord, fold_event, new_record, outcome_of, players_of
@@ -516,7 +524,7 @@ def test_arrival_keeps_the_bytes_and_the_event() -> None:
 
     read: GameEvent | EventRefused = arrival.read
     assert arrival.raw == event(1)
-    assert read == parse_event(event(1))
+    assert read == read_event(event(1))
 
 
 def test_a_batch_ends_before_it_costs_too_much() -> None:

@@ -20,7 +20,7 @@ from petard_schema import (
     BadSigningKeyError,
     EventRefused,
     event_json,
-    parse_event,
+    read_event,
     read_identity,
     sign_event,
     signing,
@@ -71,7 +71,7 @@ def test_a_signed_event_is_read_as_the_event_it_is() -> None:
 
     arrival = read_arrival(signed(body), KNOWN)
 
-    assert arrival.read == parse_event(body)
+    assert arrival.read == read_event(body)
     assert arrival.body == body
 
 
@@ -119,7 +119,7 @@ def test_no_flip_of_a_single_bit_is_let_in() -> None:
             changed[position] ^= bit
             arrival = read_arrival(bytes(changed), KNOWN)
             if (position, bit) in same:
-                assert (arrival.read, arrival.body) == (parse_event(body), body)
+                assert (arrival.read, arrival.body) == (read_event(body), body)
             else:
                 let_in += not isinstance(arrival.read, EventRefused)
                 flipped += 1
@@ -203,7 +203,7 @@ def test_a_fitting_signature_does_not_excuse_an_id_that_is_none(message_id: byte
 @pytest.mark.parametrize("more", [b"\r", b"\nx: \r", b"\nx: \x00", b"\nno header", b"\n: x", b"\nx y: z"])
 def test_a_fitting_signature_does_not_excuse_headers_that_are_none(more: bytes) -> None:
     assert refusal(signed_by_hand(b"1", more)).reason == "bad_signature"
-    assert read_arrival(signed_by_hand(b"1", b"\nx: y"), KNOWN).read == parse_event(event())
+    assert read_arrival(signed_by_hand(b"1", b"\nx: y"), KNOWN).read == read_event(event())
 
 
 def test_a_signed_text_that_begins_like_headers_is_no_event() -> None:
@@ -226,14 +226,14 @@ def test_headers_may_come_in_any_order_and_case_with_others_among_them() -> None
 
     mixed = b"\n".join([b"content-type: application/json", *reversed(lines), b"x-y:"]) + b"\n\n" + body
 
-    assert read_arrival(mixed, KNOWN).read == parse_event(body)
+    assert read_arrival(mixed, KNOWN).read == read_event(body)
 
 
 def test_any_of_several_signatures_by_any_of_several_keys_will_do() -> None:
     rotating = read_signing_keys(setting({SOURCE: [key(3), key(1)]}))
 
     for keys in [(key(1),), (key(3),), (key(9), key(1)), (key(3), key(9)), (key(1), key(3))]:
-        assert read_arrival(signed(event(), *keys), rotating).read == parse_event(event())
+        assert read_arrival(signed(event(), *keys), rotating).read == read_event(event())
     assert refusal(signed(event(), key(8), key(9)), rotating).reason == "bad_signature"
 
 
@@ -246,7 +246,7 @@ def test_a_source_whose_keys_are_all_gone_can_say_nothing() -> None:
 
 def test_a_source_without_keys_speaks_unsigned() -> None:
     assert isinstance(read_arrival(event(source="/other"), KNOWN), Arrival)
-    assert read_arrival(event(source="/other"), KNOWN).read == parse_event(event(source="/other"))
+    assert read_arrival(event(source="/other"), KNOWN).read == read_event(event(source="/other"))
 
 
 def test_every_signature_is_compared_with_every_key_in_constant_time() -> None:
@@ -262,7 +262,7 @@ def test_every_signature_is_compared_with_every_key_in_constant_time() -> None:
 def test_the_limit_of_size_is_that_of_the_event() -> None:
     largest = event().ljust(MAX_EVENT_BYTES)
 
-    assert read_arrival(signed(largest, *[key(1)] * MAX_SIGNATURES), KNOWN).read == parse_event(event())
+    assert read_arrival(signed(largest, *[key(1)] * MAX_SIGNATURES), KNOWN).read == read_event(event())
     assert refusal(signed(largest + b" ")).reason == "too_large"
 
 
@@ -272,7 +272,7 @@ def test_the_longest_source_and_id_fit_into_the_headers() -> None:
 
     raw = signed(body, *[key(1)] * MAX_SIGNATURES)
 
-    assert read_arrival(raw, read_signing_keys(setting({source: [key(1)]}))).read == parse_event(body)
+    assert read_arrival(raw, read_signing_keys(setting({source: [key(1)]}))).read == read_event(body)
 
 
 @pytest.mark.parametrize("event_id", ["1.2", ".", "a b", "zoë", "%2E", "x\ny"])

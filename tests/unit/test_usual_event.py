@@ -7,6 +7,7 @@ import pytest
 from petard_schema.usual_event import read_usual
 
 SIDES = '[{"players":["alice"],"rank":1},{"players":["bob"],"rank":2}]'
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 USUAL = (
     '{"specversion":"1.0","id":"01JE","source":"/servers/eu-1","type":"petard.game.finished.v1",'
     f'"time":"2026-11-30T12:00:00Z","data":{{"pool":"chess-blitz","game":"g-1","sides":{SIDES}}}}}'
@@ -22,6 +23,11 @@ LEFT = USUAL.replace("finished", "abandoned").replace(SIDES, SIDES + ',"abandone
         json.dumps(json.loads(USUAL)),
         json.dumps(json.loads(USUAL), indent=2),
         USUAL.replace("alice", "さくら"),
+        USUAL.replace('"data":', '"data"\t:'),
+        USUAL.replace('"sides":', '"rated":true,"decided_by":"play","knockout":false,"sides":'),
+        LEFT.replace('"sides":', '"rated":false,"fault":"player","sides":'),
+        USUAL.replace('"data":', f'"traceparent":"{TRACE}","data":'),
+        USUAL.replace('"pool":', '"started":"2026-11-30T11:00:00+01:00","importance":1.5,"pool":'),
         USUAL.replace('"rank":1', '"rank":1,"points":2.5'),
     ],
 )
@@ -39,8 +45,12 @@ def test_the_usual_is_read_at_once(text: str) -> None:
         ('"rank":1', '"rank":1,"weights":[0.1000000000000000055]'),
         ('"pool"', '"importance":1E0,"pool"'),
         ('"pool"', '"meta":{},"pool"'),
-        ('"data":', '"data" :'),
-        ('"data":', '"data"\t:'),
+        ('"pool"', '"rated":true,"rated":true,"pool"'),
+        ('"pool"', '"started":null,"pool"'),
+        ('"pool"', f'"started":{"[" * 9_000}{"]" * 6_000},"pool"'),
+        ('"2026-11-30T12:00:00Z"', f"{'[' * 7_500}{']' * 7_500}"),
+        ("2026-11-30T12", "2026-11-30 12"),
+        ("12:00:00Z", "12:00:00+0000"),
         ('"data":', '"traceparent":[],"data":'),
         ('"specversion":"1.0",', ""),
         ('"type":"petard.game.finished.v1",', ""),

@@ -19,7 +19,7 @@ import psycopg
 import redis
 import structlog
 
-from petard_schema import DeadReason, EventRefused, GameEvent
+from petard_schema import AnyGameEvent, DeadReason, EventRefused
 from petard_worker.batch import (
     OF_THE_PROCESS,
     Arrival,
@@ -285,7 +285,7 @@ def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:
 def ask(
     connection: Connection,
     pool: str,
-    events: Sequence[GameEvent],
+    events: Sequence[AnyGameEvent],
     known: Mapping[str, PlayerRecord],
     *,
     new: bool,
@@ -300,7 +300,7 @@ def ask(
 
 
 def ask_records(
-    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[AnyGameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[], History]:
     """Ask for the players, and take events and games for new; call the answer to wait for it."""
     records = players.ask_records(connection, pool, names_in(events).difference(known))
@@ -308,7 +308,7 @@ def ask_records(
 
 
 def ask_history(
-    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[AnyGameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[], History]:
     """Ask what Postgres has of the players, events and games; call the answer to wait for it."""
     if not events:
@@ -320,19 +320,19 @@ def ask_history(
 
 
 def ask_periods(
-    connection: Connection, pool: str, events: Sequence[GameEvent], known: Mapping[str, PlayerRecord]
+    connection: Connection, pool: str, events: Sequence[AnyGameEvent], known: Mapping[str, PlayerRecord]
 ) -> Callable[[History], History]:
     """Ask for the open rating periods of the players; call the answer to put them into a history."""
     put_into = open_periods.ask_periods(connection, pool, names_in(events).difference(known))
     return lambda history: history._replace(records=put_into(dict(history.records)))
 
 
-def events_of(arrivals: Sequence[Arrival]) -> list[GameEvent]:
+def events_of(arrivals: Sequence[Arrival]) -> list[AnyGameEvent]:
     """Return the events that came, without what was refused."""
     return [arrival.read for arrival in arrivals if not isinstance(arrival.read, EventRefused)]
 
 
-def names_in(events: Iterable[GameEvent]) -> set[str]:
+def names_in(events: Iterable[AnyGameEvent]) -> set[str]:
     """Return the names of everybody in these games."""
     return {player for event in events for side in event.data.sides for player in side.players}
 

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from petard_schema import (
+    AnyGameEvent,
     DeadReason,
     EventRefused,
-    GameEvent,
     IgnoredReason,
     PeriodClosed,
-    parse_event,
     read_counted,
+    read_event,
 )
 from petard_schema.ijson import shorten
 from petard_schema.signing import SignedElement, bad_signature, is_signed
@@ -54,7 +54,7 @@ class Arrival(NamedTuple):
     """What came through the door: the bytes, and the event in them or the refusal."""
 
     raw: bytes
-    read: GameEvent | EventRefused
+    read: AnyGameEvent | EventRefused
     signed: SignedElement | None = None
     """Its parts, if its source has signed it."""
 
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
     """A new ledger entry with what it did."""
 
     seq: int
-    event: GameEvent | PeriodClosed
+    event: AnyGameEvent | PeriodClosed
     body: str
     verdict: Verdict
     late: bool
@@ -113,9 +113,9 @@ def read_arrival(raw: bytes, known: SigningKeys = NO_KEYS) -> Arrival:
     """Verify what came, then parse it."""
     try:
         if not is_signed(raw):
-            return _arrival((raw, check_speaker(parse_event(raw), None, known), None))
+            return _arrival((raw, check_speaker(read_event(raw), None, known), None))
         signed = check_signature(raw, known)
-        return Arrival(raw, check_speaker(parse_event(signed.body), signed.source, known), signed)
+        return Arrival(raw, check_speaker(read_event(signed.body), signed.source, known), signed)
     except EventRefused as refused:
         return Arrival(raw, without_traceback(refused))
     except OF_THE_PROCESS:
@@ -160,7 +160,7 @@ def affordable(arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
     return arrivals
 
 
-def check_arrival(pool: str, now: datetime, arrival: Arrival, *, signed_only: bool = False) -> GameEvent:
+def check_arrival(pool: str, now: datetime, arrival: Arrival, *, signed_only: bool = False) -> AnyGameEvent:
     """Return the event if it may count in this pool at this time, or raise EventRefused."""
     event = arrival.read
     if isinstance(event, EventRefused):
@@ -210,7 +210,7 @@ class Batch:
     """Players who need no asking for, as they were before the batch."""
     records: Touched = field(init=False)
     _bodies: dict[EventKey, str] = field(default_factory=dict)
-    _games: dict[str, GameEvent] = field(default_factory=dict)
+    _games: dict[str, AnyGameEvent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the period that the newest rated event has opened."""
@@ -259,7 +259,7 @@ class Batch:
             self.open_period(period)
         self.accept(event, key, arrival.body.decode(), verdict)
 
-    def period_of(self, event: GameEvent) -> Period | None:
+    def period_of(self, event: AnyGameEvent) -> Period | None:
         """Return the period that the event counts in, where the pool has them: never one that is closed."""
         period = period_at(event.time, self.rules.system.period, self.version)
         return period if period is None or self.period is None else max(period, self.period)
@@ -272,7 +272,7 @@ class Batch:
             self.entries.append(Entry(self.seq, closed, closed.to_json().decode(), Verdict(None), late=False))
         self.period = period
 
-    def judge(self, event: GameEvent, period: Period | None) -> Verdict:
+    def judge(self, event: AnyGameEvent, period: Period | None) -> Verdict:
         """Return what the event does, or that its game has counted before."""
         game = event.data.game
         if game in self._games or game in self.history.games:
@@ -283,11 +283,11 @@ class Batch:
             raise EventRefused(DeadReason.CONFLICTING_GAME, detail)
         return fold_event(self.rules, self.records, event, period)
 
-    def counted_game(self, game: str) -> GameEvent:
+    def counted_game(self, game: str) -> AnyGameEvent:
         """Return the event by which the game has counted."""
         return self._games.get(game) or read_counted(self.history.games[game])
 
-    def accept(self, event: GameEvent, key: EventKey, body: str, verdict: Verdict) -> None:
+    def accept(self, event: AnyGameEvent, key: EventKey, body: str, verdict: Verdict) -> None:
         """Make a ledger entry of the event."""
         self.seq += 1
         time, newest = event.time, self.newest

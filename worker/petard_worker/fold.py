@@ -10,14 +10,14 @@ from itertools import repeat
 from typing import NamedTuple, cast
 
 from petard_schema import (
+    FINISHED,
+    AnyAbandoned,
+    AnyFinished,
+    AnyGameEvent,
+    AnySide,
     DeadReason,
     EventRefused,
-    GameAbandoned,
-    GameEvent,
-    GameFinished,
     IgnoredReason,
-    Side,
-    UnrankedSide,
 )
 from petard_worker.periods import OpenPeriod, Period, first_day, rate_in_period, start_of
 from petard_worker.ratings.pool_rules import PoolRules
@@ -96,12 +96,14 @@ def new_record(rules: PoolRules) -> PlayerRecord:
     return PlayerRecord(state.rating, state.rd, state.volatility, 0, 0, 0, 0, 0, 0, 0, state.rating, None, 0)
 
 
-def players_of(event: GameEvent) -> list[str]:
+def players_of(event: AnyGameEvent) -> list[str]:
     """Return the names of everybody in the game, in the order of its sides."""
     return [player for side in event.data.sides for player in side.players]
 
 
-def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: Period | None = None) -> Verdict:
+def fold_event(
+    rules: PoolRules, records: Records, event: AnyGameEvent, period: Period | None = None
+) -> Verdict:
     """Return what the event does, given the record of every player in it.
 
     `period` is the open rating period, where the pool has them. Raises EventRefused where the pool's system
@@ -111,7 +113,7 @@ def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: Per
         return Verdict(IgnoredReason.UNRATED)
     when = _when((event.time, period))
     try:
-        if isinstance(event, GameFinished):
+        if event.type == FINISHED:
             return _verdict((None, finish(rules, records, event, when)))
         if event.data.fault == "server":
             return Verdict(IgnoredReason.SERVER_FAULT)
@@ -120,7 +122,7 @@ def fold_event(rules: PoolRules, records: Records, event: GameEvent, period: Per
         raise EventRefused(DeadReason.UNSUPPORTED_GAME, str(error)) from None
 
 
-def finish(rules: PoolRules, records: Records, event: GameFinished, when: When) -> list[PlayerChange]:
+def finish(rules: PoolRules, records: Records, event: AnyFinished, when: When) -> list[PlayerChange]:
     """Rate a finished game: new ratings for all, one step off every bomb."""
     sides = event.data.sides
     if len(sides) == 2 and len(sides[0].players) == len(sides[1].players) == 1 and when.period is None:
@@ -128,7 +130,7 @@ def finish(rules: PoolRules, records: Records, event: GameFinished, when: When) 
     return finish_field(rules, records, event, when)
 
 
-def finish_field(rules: PoolRules, records: Records, event: GameFinished, when: When) -> list[PlayerChange]:
+def finish_field(rules: PoolRules, records: Records, event: AnyFinished, when: When) -> list[PlayerChange]:
     """Rate a finished game of any sides."""
     sides = event.data.sides
     game = Game(
@@ -146,7 +148,7 @@ def finish_field(rules: PoolRules, records: Records, event: GameFinished, when: 
     ]
 
 
-def finish_duel(rules: PoolRules, records: Records, event: GameFinished, when: When) -> list[PlayerChange]:
+def finish_duel(rules: PoolRules, records: Records, event: AnyFinished, when: When) -> list[PlayerChange]:
     """Rate a finished game of one against one, in a pool without periods.
 
     The usual case, and `finish_field` written out: the tests hold the two to the same bits.
@@ -168,7 +170,7 @@ def finish_duel(rules: PoolRules, records: Records, event: GameFinished, when: W
     ]
 
 
-def abandon(rules: PoolRules, records: Records, event: GameAbandoned, when: When) -> list[PlayerChange]:
+def abandon(rules: PoolRules, records: Records, event: AnyAbandoned, when: When) -> list[PlayerChange]:
     """Count an abandon for everybody who left; those who stayed keep everything, or win (`award_win`)."""
     changes = [left(rules, player, records[player], when) for player in event.data.abandoned_by]
     if rules.abandons.award_win:
@@ -199,7 +201,7 @@ def left(rules: PoolRules, player: str, before: PlayerRecord, when: When) -> Pla
     return PlayerChange(player, before, after, result.expected, result.actual, result.rd_aged, True, late)
 
 
-def award_win(rules: PoolRules, records: Records, event: GameAbandoned, when: When) -> list[PlayerChange]:
+def award_win(rules: PoolRules, records: Records, event: AnyAbandoned, when: When) -> list[PlayerChange]:
     """Rate the sides nobody left as winners over the sides somebody left, and over nobody else."""
     leavers = set(event.data.abandoned_by)
     stayed = [side for side in event.data.sides if leavers.isdisjoint(side.players)]
@@ -286,9 +288,7 @@ def rate(
     )
 
 
-def played_side(
-    rules: PoolRules, records: Records, side: Side | UnrankedSide, rank: int, when: When
-) -> GameSide:
+def played_side(rules: PoolRules, records: Records, side: AnySide, rank: int, when: When) -> GameSide:
     """Return a side of a game as the rating system sees it."""
     states = [state_at(rules, records[player], when) for player in side.players]
     return GameSide(states, rank, side.points, side.home, side.weights)
@@ -350,7 +350,7 @@ def best_rank(ranks: Sequence[int]) -> tuple[int, bool]:
     return best, ranks.count(best) > 1
 
 
-def outcome_of(event: GameEvent) -> tuple[object, ...]:
+def outcome_of(event: AnyGameEvent) -> tuple[object, ...]:
     """Return what two reports of one game must agree on: everything that can rate, in no order.
 
     Ranks are compared by their order (1, 3 is 1, 2); time and meta may differ.
@@ -367,13 +367,13 @@ def outcome_of(event: GameEvent) -> tuple[object, ...]:
         )
         for side in data.sides
     )
-    if isinstance(event, GameFinished):
+    if event.type == FINISHED:
         return (event.type, data.rated, sides, event.data.decided_by, data.importance, event.data.knockout)
     leavers = frozenset(event.data.abandoned_by)
     return (event.type, data.rated, sides, leavers, event.data.fault, data.importance)
 
 
-def parts_played(side: Side | UnrankedSide) -> frozenset[tuple[str, float]]:
+def parts_played(side: AnySide) -> frozenset[tuple[str, float]]:
     """Return how much of the game everybody took part in who did not take part in all of it."""
     if side.weights is None:
         return frozenset()

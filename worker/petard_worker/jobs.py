@@ -17,7 +17,7 @@ import psycopg
 import redis
 import structlog
 
-from petard_schema import Keys, parse_element
+from petard_schema import Keys, read_element
 from petard_worker.apply import (
     Applied,
     PoolStoppedError,
@@ -106,7 +106,7 @@ def submit_event(event: str | Mapping[str, object], *, workshop: Workshop) -> No
     """
     # A lone surrogate is refused like every other text that is no JSON.
     raw = (event if isinstance(event, str) else json.dumps(event)).encode(errors="surrogatepass")
-    parsed = parse_element(raw)
+    parsed = read_element(raw)
     workshop.redis.rpush(workshop.keys.events(parsed.data.pool), raw)
     workshop.redis.publish(workshop.keys.pushed(), parsed.data.pool)
 

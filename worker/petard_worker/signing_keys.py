@@ -6,7 +6,7 @@ from datetime import datetime
 from hmac import HMAC
 from typing import TypeAlias
 
-from petard_schema import BadSigningKeyError, GameEvent
+from petard_schema import AnyGameEvent, BadSigningKeyError
 from petard_schema.ijson import NotIJsonError, decode, shorten
 from petard_schema.names import MAX_SOURCE, check_pool, check_source
 from petard_schema.signing import (
@@ -116,7 +116,7 @@ def check_signature(raw: bytes, known: SigningKeys) -> SignedElement:
     return signed
 
 
-def check_speaker(event: GameEvent, signed_by: str | None, known: SigningKeys) -> GameEvent:
+def check_speaker(event: AnyGameEvent, signed_by: str | None, known: SigningKeys) -> AnyGameEvent:
     """Return the event if whoever signed it, or nobody, may say this; else raise EventRefused."""
     if signed_by is not None and event.source != signed_by:
         raise bad_signature(
@@ -133,7 +133,7 @@ def check_speaker(event: GameEvent, signed_by: str | None, known: SigningKeys) -
     return event
 
 
-def sign_if_known(text: bytes, event: GameEvent, known: SigningKeys, at: datetime) -> bytes:
+def sign_if_known(text: bytes, event: AnyGameEvent, known: SigningKeys, at: datetime) -> bytes:
     """Return the element to push: signed where keys of the event's source are at hand, else as it is."""
     source = known.get(event.source)
     if source is None or not source.keys:

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from petard_schema import EventRefused, Keys, event_json, parse_event
+from petard_schema import EventRefused, Keys, event_json, read_event
 from petard_worker.change_stream import StreamId, last_stream_id
 from petard_worker.event_lists import event_lists
 from petard_worker.postgres.connect import Connection
@@ -91,7 +91,7 @@ def head_age(redis: Redis, keys: Keys, pool: str, now: datetime) -> float | None
     if raw is None:
         return None
     try:
-        return max(0.0, (now - parse_event(event_json(raw)).time).total_seconds())
+        return max(0.0, (now - read_event(event_json(raw)).time).total_seconds())
     except EventRefused:
         return None
 

@@ -5,7 +5,7 @@ from typing import cast
 
 from redis import Redis
 
-from petard_schema import EventRefused, Keys, event_json, parse_event
+from petard_schema import EventRefused, Keys, event_json, read_event
 from petard_worker.event_lists import event_lists
 from petard_worker.postgres.connect import Connection
 from petard_worker.postgres.fates import Fate, find_fates
@@ -54,7 +54,7 @@ def unknown(event_id: str) -> Fate:
 def source_of(raw: bytes, event_id: str) -> str | None:
     """Return the source of the event in `raw` if it has this id."""
     try:
-        parsed = parse_event(event_json(raw))
+        parsed = read_event(event_json(raw))
     except EventRefused:
         return None
     return parsed.source if parsed.id == event_id else None

@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO, TypeAlias, TypeVar
 import typer
 
 from petard_producer import Producer
-from petard_schema import EventRefused, GameEvent, Keys, parse_event
+from petard_schema import AnyGameEvent, EventRefused, GameEvent, Keys, read_event
 from petard_schema.names import check_pool
 from petard_worker.chunks import chunks
 from petard_worker.cli.errors import USAGE, CommandFailed
@@ -82,7 +82,7 @@ class Signer:
         """Return a signer with the keys of the settings."""
         return cls(read_signing_keys(load_settings().signing_keys.get_secret_value()))
 
-    def element(self, text: bytes, event: GameEvent) -> bytes:
+    def element(self, text: bytes, event: AnyGameEvent) -> bytes:
         """Return what is pushed of an event."""
         if not self.keys:
             return text
@@ -108,7 +108,7 @@ def push_checked(
             if not raw:
                 continue
             try:
-                event = parse_event(raw)
+                event = read_event(raw)
             except EventRefused as refused:
                 talk(f"line {number}: {refused}")
                 bad += 1

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
-from petard_schema import EventRefused, GameEvent, parse_event, read_counted
+from petard_schema import AnyGameEvent, EventRefused, read_counted, read_event
 from petard_schema.names import OWN_SOURCE
 from petard_schema.times import parse_time
 from petard_worker.batch import Arrival, Batch, Entry, History, without_traceback
@@ -246,10 +246,10 @@ class Replay:
             self.records[player] = record._replace(period=period if known else None)
 
 
-def read_again(body: bytes) -> GameEvent | EventRefused:
+def read_again(body: bytes) -> AnyGameEvent | EventRefused:
     """Return the event of an entry: by the rules for what comes today, else as it was accepted before."""
     try:
-        return parse_event(body)
+        return read_event(body)
     except EventRefused as refused:
         try:
             counted = read_counted(body.decode())
