@@ -22,7 +22,7 @@ from petard_schema.parse import (
     read_event,
     read_identity,
 )
-from petard_schema.period_events import ClosedPeriod, PeriodClosed
+from petard_schema.period_events import PERIOD_CLOSED, ClosedPeriod, PeriodClosed
 from petard_schema.rating_events import Cause, Change, Explanation, LedgerEntry, RatingChanged, Standing
 from petard_schema.reasons import DeadReason, EventRefused, IgnoredReason
 from petard_schema.signing import BadSigningKeyError, event_json, sign_event
@@ -32,6 +32,7 @@ __all__ = [
     "ABANDONED",
     "FINISHED",
     "MAX_EVENT_BYTES",
+    "PERIOD_CLOSED",
     "AbandonedGame",
     "AnyAbandoned",
     "AnyFinished",

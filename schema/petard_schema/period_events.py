@@ -1,7 +1,7 @@
 """What Petard says to itself in the ledger: a rating period has ended."""
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,9 @@ from petard_schema.envelope import Envelope, Message
 from petard_schema.names import MAX_ID, OWN_SOURCE, PoolName
 
 Day = Annotated[date, Field(strict=False, description="A day of UTC.")]
+
+
+PERIOD_CLOSED: Final = "petard.period.closed.v1"
 
 
 class ClosedPeriod(Message):

@@ -28,6 +28,7 @@ from integration.arena import (
 )
 from petard_schema import Keys
 from petard_worker.apply import MANY, apply_batch
+from petard_worker.batch import Arrival
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.postgres.connect import Connection
@@ -151,13 +152,9 @@ def test_a_batch_whose_transaction_died_is_still_waiting(
     pid = connection.info.backend_pid
 
     class Killing(Intake):
-        looks = 0
-
-        def peek(self, limit: int, skip: int = 0) -> list[bytes]:
-            Killing.looks += 1
-            if Killing.looks == 2:  # the look inside the transaction
-                owner.execute("SELECT pg_terminate_backend(%(pid)s)", {"pid": pid})
-            return super().peek(limit, skip)
+        def read(self, limit: int, *, same: bool) -> list[Arrival]:
+            owner.execute("SELECT pg_terminate_backend(%(pid)s)", {"pid": pid})
+            return super().read(limit, same=same)
 
     push(client, keys, games(MANY))
     with pytest.raises(psycopg.OperationalError):

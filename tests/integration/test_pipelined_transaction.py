@@ -1,5 +1,6 @@
 """One transaction in one pipeline: all of it, or nothing."""
 
+import time
 from contextlib import suppress
 
 import psycopg
@@ -22,6 +23,48 @@ def test_it_commits(connection: Connection) -> None:
 
     assert names(connection) == ["a", "b"]
     assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_what_is_done_meanwhile_is_done_while_it_commits(
+    connection: Connection, owner: psycopg.Connection
+) -> None:
+    seen: list[bool] = []
+
+    def meanwhile() -> None:
+        until = time.monotonic() + 10
+        while time.monotonic() < until and not seen:
+            seen.extend(owner.execute("SELECT true FROM petard.pool").fetchone() or ())
+
+    with pipelined_transaction(connection, meanwhile):
+        connection.execute(INSERT, ("a",))
+        assert owner.execute("SELECT true FROM petard.pool").fetchone() is None
+
+    assert seen == [True]
+
+
+def test_what_fails_meanwhile_is_raised_and_undoes_nothing(connection: Connection) -> None:
+    def meanwhile() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), pipelined_transaction(connection, meanwhile):
+        connection.execute(INSERT, ("a",))
+
+    assert names(connection) == ["a"]
+    with pipelined_transaction(connection):
+        connection.execute(INSERT, ("b",))
+    assert names(connection) == ["a", "b"]
+
+
+def test_a_transaction_that_fails_does_nothing_meanwhile(connection: Connection) -> None:
+    done: list[str] = []
+
+    with (
+        pytest.raises(ZeroDivisionError),
+        pipelined_transaction(connection, lambda: done.append("meanwhile")),
+    ):
+        raise ZeroDivisionError
+
+    assert done == []
 
 
 def test_an_answer_can_be_had_within(connection: Connection) -> None:

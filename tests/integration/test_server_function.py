@@ -129,6 +129,69 @@ def test_a_server_without_functions_gets_a_script() -> None:
     assert "older than 7" in load_functions(client)
 
 
+def test_a_call_can_be_asked_for_first_and_waited_for_later(server: RedisServer) -> None:
+    echo = ECHO.on(server.client)
+    echo(["a"], [1])
+
+    with echo.asked(["a"], [2]) as answer:
+        between = echo(["a"], [3])
+        found = answer()
+
+    assert (between, found) == ([b"a", b"3"], [b"a", b"2"])
+
+
+def test_an_answer_nobody_waits_for_is_not_taken_for_another(server: RedisServer) -> None:
+    echo = ECHO.on(server.client)
+    echo(["a"], [1])
+
+    with pytest.raises(ZeroDivisionError), echo.asked(["a"], [2]):
+        raise ZeroDivisionError
+
+    assert [echo(["a"], [number]) for number in (3, 4)] == [[b"a", b"3"], [b"a", b"4"]]
+
+
+def test_a_function_that_is_missing_when_asked_for_is_loaded(server: RedisServer) -> None:
+    with ECHO.on(server.client).asked(["a"], [1]) as answer:
+        assert answer() == [b"a", b"1"]
+
+    assert loaded(server.client) == {ECHO.full_name}
+    assert server.client.ping()
+
+
+def test_a_connection_lost_before_the_answer_is_made_again(server: RedisServer) -> None:
+    echo = ECHO.on(server.client)
+    echo(["a"], [1])
+
+    with echo.asked(["a"], [2]) as answer:
+        server.kill()
+        server.start()
+
+        assert answer() == [b"a", b"2"]
+
+
+def test_a_redis_that_is_away_is_said_to_be_when_the_answer_is_waited_for(server: RedisServer) -> None:
+    echo = ECHO.on(server.client)
+    echo(["a"], [1])
+
+    with echo.asked(["a"], [2]) as answer:
+        server.kill()
+        with pytest.raises(redis.ConnectionError):
+            answer()
+
+
+def test_a_server_without_functions_is_asked_for_a_script() -> None:
+    version = (6, 2)
+    client = fakeredis.FakeRedis(server=fakeredis.FakeServer(version=version), version=version)
+    echo = ECHO.on(client)
+
+    answers = []
+    for number in (1, 2):
+        with echo.asked(["a"], [number]) as answer:
+            answers.append(answer())
+
+    assert answers == [[b"a", b"1"], [b"a", b"2"]]
+
+
 @pytest.mark.usefixtures("pool")
 def test_migrate_loads_all_that_the_roles_call(petard: Commands, server: RedisServer, keys: Keys) -> None:
     push(server.client, keys, games(5))

@@ -82,7 +82,7 @@ NOTHING = Applied(0)
 
 MANY = 20
 """Behind so many events more are expected, and parsed ahead."""
-PART = 250
+FIRST_PART, PART = 100, 250
 """Events that are folded and sent at a time, while the server writes those before them."""
 
 # What Postgres says of a single event: of its values, its keys, its size, or by a trigger of the operator's.
@@ -147,15 +147,20 @@ def apply_head(  # noqa: PLR0917 - what apply_batch gets
 ) -> Applied:
     """Apply up to `limit` events from the head of the list, as `apply_batch` says."""
     # Nothing waits for an answer that it does not need, so the server writes while we fold and parse.
-    with stop_when_tripped(connection, intake.pool), pipelined_transaction(connection):
+    # What comes next is parsed while it commits.
+    with (
+        stop_when_tripped(connection, intake.pool),
+        intake.looking_ahead() as ahead,
+        pipelined_transaction(connection, ahead.parse),
+    ):
         locked = pools.lock_pool(connection, intake.pool)
         # Between the first look and the lock another drain may have applied and trimmed, unless nobody has
         # written to the pool.
         same = locked is not None and known.is_at(Place(locked.pool.seq, locked.pool.version))
         arrivals = affordable(intake.read(limit, same=same))
-        taken = take(connection, intake.pool, locked, arrivals, breaker, known)
         if len(arrivals) >= MANY:
-            intake.read_ahead(limit, skip=len(arrivals))
+            ahead.ask(limit, skip=len(arrivals))
+        taken = take(connection, intake.pool, locked, arrivals, breaker, known)
     breaker.record(intake.pool, taken.outcomes)
     known.learn(taken.place, taken.records, all_new=taken.all_new)
     on_commit(taken.applied)
@@ -254,7 +259,7 @@ def apply_arrivals(
         signed_only=signed_only(pool.settings),
         known=records,
     )
-    parts = [arrivals[start : start + PART] for start in range(0, len(arrivals), PART)]
+    parts = list(growing_parts(arrivals))
     # Everything is asked for at once, and folded while the answers come in.
     new = known.expects_new
     asked = [
@@ -273,6 +278,14 @@ def apply_arrivals(
     finish_batch(connection, pool, rules, batch)
     applied = Applied(len(arrivals), len(batch.entries), len(batch.refusals), batch.repeats)
     return Taken(applied, batch.outcomes, Place(batch.seq, pool.version), batch.records, batch.all_new)
+
+
+def growing_parts(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
+    """Yield the arrivals in parts, the first ones smaller: until it has one, the server has nothing to do."""
+    start, size = 0, FIRST_PART
+    while start < len(arrivals):
+        yield arrivals[start : start + size]
+        start, size = start + size, min(2 * size, PART)
 
 
 def log_failures(pool: str, refusals: Sequence[Refusal]) -> None:

@@ -31,6 +31,7 @@ from petard_worker.fold import (
 )
 from petard_worker.periods import Period, period_at, period_closed
 from petard_worker.ratings.pool_rules import PoolRules
+from petard_worker.ratings.tuples import maker
 from petard_worker.signing_keys import NO_KEYS, SigningKeys, check_signature, check_speaker
 
 MOST_PAIRS = 64_000
@@ -92,8 +93,7 @@ class History(NamedTuple):
     records: Mapping[str, PlayerRecord]
 
 
-# The tuples that every event makes, from tuples of all their fields: half the price of calling the class.
-_key, _entry, _arrival = EventKey._make, Entry._make, Arrival._make
+_key, _entry, _arrival = maker(EventKey), maker(Entry), maker(Arrival)
 
 
 class Touched(dict[str, PlayerRecord]):
@@ -200,6 +200,7 @@ class Batch:
     outcomes: list[bool] = field(default_factory=list)
     """For every arrival that was not counted before: did it fail by our own exception?"""
     repeats: int = 0
+    ignored: int = 0
     version: int = 1
     """Of the pool's parameters."""
     period: Period | None = None
@@ -235,9 +236,7 @@ class Batch:
     @property
     def all_new(self) -> bool:
         """Whether every arrival so far was new, and counted: then the history has had no say in it."""
-        return not (self.refusals or self.repeats) and all(
-            entry.verdict.ignored is None for entry in self.entries
-        )
+        return not (self.refusals or self.repeats or self.ignored)
 
     def refuse(self, refusal: Refusal) -> None:
         """Make a dead letter of the arrival."""
@@ -300,6 +299,8 @@ class Batch:
             self.newest = newest if late else time
             for change in verdict.changes:
                 self.records[change.player] = change.after
+        else:
+            self.ignored += 1
 
 
 def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:

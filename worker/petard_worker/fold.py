@@ -29,6 +29,7 @@ from petard_worker.ratings.system import (
     PlayerState,
     Rated,
 )
+from petard_worker.ratings.tuples import maker
 from petard_worker.seasons import has_started
 
 SECONDS_PER_DAY = 86_400
@@ -81,9 +82,8 @@ class Verdict(NamedTuple):
     changes: Sequence[PlayerChange] = ()
 
 
-# The tuples that every game makes, from tuples of all their fields: half the price of calling the class.
-_record, _change, _state = PlayerRecord._make, PlayerChange._make, PlayerState._make
-_side, _game, _when, _verdict = GameSide._make, Game._make, When._make, Verdict._make
+_record, _change, _state = maker(PlayerRecord), maker(PlayerChange), maker(PlayerState)
+_side, _game, _when, _verdict = maker(GameSide), maker(Game), maker(When), maker(Verdict)
 
 Records = Mapping[str, PlayerRecord]
 Outcome = tuple[Rated, OpenPeriod | None]
@@ -262,7 +262,7 @@ def peak(rules: PoolRules, before: PlayerRecord, result: Rated, period: OpenPeri
     if before.games < rules.system.provisional_games:
         return result.rating
     peak = before.peak if period is None or period.start.peak is None else period.start.peak
-    return max(peak, result.rating)
+    return max(result.rating, peak)
 
 
 def is_late(before: PlayerRecord, when: When) -> bool:

@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from redis import Redis
 
@@ -141,7 +142,7 @@ class Intake:
     """What will be the head when the current batch is trimmed."""
 
     _looked_at: float = field(default=-math.inf, init=False, repr=False)
-    """By the monotonic clock."""
+    """By the monotonic clock; a little before."""
 
     def __post_init__(self) -> None:
         self._peek = PEEK_FUNCTION.on(self.redis)
@@ -152,8 +153,8 @@ class Intake:
 
         Fewer when they are large: at most 16 MiB, but at least one.
         """
-        events = self._peek(keys=[self.keys.events(self.pool)], args=[skip, skip + limit - 1, MOST_BYTES])
         self._looked_at = time.monotonic()
+        events = self._peek(**self._place(limit, skip))
         return cast("list[bytes]", events)
 
     def has_work(self, limit: int) -> bool:
@@ -181,10 +182,23 @@ class Intake:
         self._parse(entries)
         return [self._parsed[raw] for raw in entries]
 
-    def read_ahead(self, limit: int, skip: int) -> None:
-        """Parse up to `limit` events behind the first `skip`: the head, once those are trimmed."""
-        self._next = self.peek(limit, skip)
+    @contextmanager
+    def looking_ahead(self) -> Iterator["LookAhead"]:
+        """Yield a look at what stands behind the batch, for this block."""
+        with ExitStack() as stack:
+            yield LookAhead(self, stack)
+
+    def ask(self, limit: int, skip: int) -> AbstractContextManager[Callable[[], object]]:
+        """Ask for up to `limit` events behind the first `skip`, as `ServerFunction.asked` does."""
+        return self._peek.asked(**self._place(limit, skip))
+
+    def expect(self, entries: Sequence[bytes], looked_at: float) -> None:
+        """Parse what will be the head of the list when the current batch is trimmed."""
+        self._next, self._looked_at = list(entries), looked_at
         self._parse(self._next)
+
+    def _place(self, limit: int, skip: int) -> Mapping[str, Any]:
+        return {"keys": [self.keys.events(self.pool)], "args": [skip, skip + limit - 1, MOST_BYTES]}
 
     def trim(self, batch: Sequence[bytes]) -> bool:
         """Remove the batch if it still is the head of the list; call it only after its commit."""
@@ -218,3 +232,24 @@ class Intake:
     def waiting(self) -> int:
         """Return how many events wait."""
         return self.redis.llen(self.keys.events(self.pool))
+
+
+class LookAhead:
+    """What stands behind a batch: Redis collects it while the batch is folded, and it is parsed later."""
+
+    def __init__(self, intake: Intake, stack: ExitStack) -> None:
+        """Ask for nothing yet; what is asked for has to be waited for before the stack ends."""
+        self._intake = intake
+        self._stack = stack
+        self._answer: Callable[[], object] | None = None
+        self._asked_at = 0.0
+
+    def ask(self, limit: int, skip: int) -> None:
+        """Ask for up to `limit` events behind the first `skip`."""
+        self._asked_at = time.monotonic()
+        self._answer = self._stack.enter_context(self._intake.ask(limit, skip))
+
+    def parse(self) -> None:
+        """Parse what was asked for, if anything was."""
+        if self._answer is not None:
+            self._intake.expect(cast("list[bytes]", self._answer()), self._asked_at)

@@ -10,7 +10,8 @@ Servers before Redis 7 know no functions; they get the text as a script (EVALSHA
 full to load one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha1
@@ -105,10 +106,47 @@ class FunctionOnServer:
                 raise
         return self._load_and_call(keys, args)
 
+    @contextmanager
+    def asked(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Iterator[Callable[[], object]]:
+        """Send the call and yield what waits for its answer, within the block and at most once.
+
+        Meanwhile the server works on it. Whatever goes wrong is left to an ordinary call, when the answer is
+        waited for.
+        """
+        pool = self._client.connection_pool
+        connection = pool.get_connection()
+        pending = False
+
+        def answer() -> object:
+            nonlocal pending
+            if pending:
+                with suppress(redis.RedisError):
+                    try:
+                        found = connection.read_response()
+                    except redis.ResponseError:  # an answer, too
+                        pending = False
+                    else:
+                        pending = False
+                        return found
+            return self(keys, args)
+
+        try:
+            if self._plain is None:
+                with suppress(redis.RedisError):
+                    connection.send_command(*self._command(keys, args))  # type: ignore[no-untyped-call]
+                    pending = True
+            yield answer
+        finally:
+            if pending:  # nobody may take its answer for another's
+                connection.disconnect()  # type: ignore[no-untyped-call]
+            pool.release(connection)
+
+    def _command(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Sequence[str | bytes | int]:
+        return ("FCALL", self._function.full_name, len(keys), *keys, *args)
+
     def _fcall(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> object:
         # Not `fcall`, whose arguments are typed as text.
-        arguments = (self._function.full_name, len(keys), *keys, *args)
-        return self._client.execute_command("FCALL", *arguments)  # type: ignore[no-untyped-call]
+        return self._client.execute_command(*self._command(keys, args))  # type: ignore[no-untyped-call]
 
     def _load_and_call(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> object:
         try:

@@ -1,6 +1,6 @@
 """Connections to Postgres: one per process, made after any fork, named, with bounded waits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import LiteralString
 
@@ -81,11 +81,14 @@ def connect(url: str, name: str, role: str, limits: str) -> Connection:
 
 
 @contextmanager
-def pipelined_transaction(connection: Connection) -> Iterator[None]:
+def pipelined_transaction(
+    connection: Connection, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Run one transaction in one pipeline: nothing waits for an answer until one is asked for.
 
-    On leaving every answer is waited for, and that of COMMIT last. psycopg's own transaction would wait in
-    between for BEGIN, and before COMMIT. It cannot stand inside another one.
+    On leaving every answer is waited for, and that of COMMIT last; `meanwhile` is called when COMMIT is on
+    its way: what it raises is raised, and says nothing of the transaction. psycopg's own transaction would
+    wait in between for BEGIN, and before COMMIT. It cannot stand inside another one.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         raise psycopg.ProgrammingError("there is a transaction already")
@@ -94,6 +97,7 @@ def pipelined_transaction(connection: Connection) -> Iterator[None]:
             connection.execute("BEGIN")
             yield
             commit = connection.execute("COMMIT")
+            meanwhile()
     except BaseException:
         with suppress(psycopg.Error):  # a lost connection rolls back by itself
             connection.rollback()

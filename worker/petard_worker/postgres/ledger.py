@@ -7,7 +7,7 @@ join it reads the whole pool while the table has no statistics, and a new pool g
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from petard_schema import PeriodClosed
+from petard_schema import PERIOD_CLOSED
 from petard_worker.batch import Entry, EventKey
 from petard_worker.postgres.columns import BOOL, INT8, TIMESTAMPTZ, microseconds, texts
 from petard_worker.postgres.connect import Connection
@@ -95,4 +95,5 @@ def entry_row(entry: Entry) -> Row:
 
 def game_of(entry: Entry) -> str | None:
     """Return the game that the entry reports; the end of a period reports none."""
-    return None if isinstance(entry.event, PeriodClosed) else entry.event.data.game
+    event = entry.event
+    return None if event.type == PERIOD_CLOSED else event.data.game

@@ -38,4 +38,4 @@ class BombRules:
 
     def finish(self, bomb: int) -> int:
         """Return the bomb after a finished rated game."""
-        return max(min(bomb, self.cap) - self.forgive, 0)
+        return max(min(bomb, self.cap) - self.forgive, 0) if bomb else 0

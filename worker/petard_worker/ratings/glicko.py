@@ -15,14 +15,14 @@ from typing import ClassVar, NamedTuple
 from petard_worker.ratings.citations import apa
 from petard_worker.ratings.parameters import integer, number
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, Terms, score, sum_terms
+from petard_worker.ratings.tuples import maker
 
 q = math.log(10) / 400
 """Step 1 of the paper: turns rating points into natural logarithms of odds."""
 THREE_Q2_PI2 = 3 * q**2 / math.pi**2
 
 
-_rated = Rated._make
-"""From a tuple of all fields: half the price of calling the class."""
+_rated = maker(Rated)
 
 
 class Result(NamedTuple):
