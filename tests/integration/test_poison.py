@@ -181,10 +181,11 @@ def test_an_event_that_makes_our_code_fail_outside_the_fold_costs_itself_alone_a
 
     real = players.append_changes
 
-    def fails_on_poison(connection, pool, changes):  # type: ignore[no-untyped-def]
-        if any(change.player.startswith("poison") for _, change in changes):
+    def fails_on_poison(connection, pool, entries):  # type: ignore[no-untyped-def]
+        changes = (change for entry in entries for change in entry.verdict.changes)
+        if any(change.player.startswith("poison") for change in changes):
             raise OverflowError("a bug")
-        real(connection, pool, changes)
+        real(connection, pool, entries)
 
     monkeypatch.setattr(players, "append_changes", fails_on_poison)
     events = events_with_poison(40, 0, 13, 39)

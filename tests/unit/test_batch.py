@@ -20,7 +20,7 @@ from petard_schema import (
     read_event,
 )
 from petard_schema.times import format_time
-from petard_worker.batch import Batch, EventKey, History, affordable, changes_of, read_arrival
+from petard_worker.batch import Batch, EventKey, History, affordable, read_arrival
 from petard_worker.fold import PlayerRecord, fold_event, new_record, outcome_of, players_of
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.pool_rules import PoolRules
@@ -142,7 +142,11 @@ def test_body_is_kept_as_it_came() -> None:
 def test_changes_carry_the_seq_of_their_event() -> None:
     batch = fold(event(1), event(2, rated=False), left(3, "bob"))
 
-    changes = [(seq, change.player, change.after.player_seq) for seq, change in changes_of(batch.entries)]
+    changes = [
+        (entry.seq, change.player, change.after.player_seq)
+        for entry in batch.entries
+        for change in entry.verdict.changes
+    ]
 
     assert changes == [(1, "alice", 1), (1, "bob", 1), (3, "bob", 2)]
 

@@ -29,7 +29,6 @@ from petard_worker.batch import (
     History,
     Refusal,
     affordable,
-    changes_of,
 )
 from petard_worker.breaker import Breaker, BreakerTrippedError
 from petard_worker.fold import PlayerRecord
@@ -354,7 +353,7 @@ def append_entries(connection: Connection, pool: Pool, entries: Sequence[Entry])
     """Write ledger entries and the changes they made."""
     if entries:
         ledger.append_entries(connection, pool.name, pool.version, entries)
-        players.append_changes(connection, pool.name, changes_of(entries))
+        players.append_changes(connection, pool.name, entries)
 
 
 def finish_batch(connection: Connection, pool: Pool, rules: PoolRules, batch: Batch) -> None:

@@ -22,7 +22,6 @@ from petard_schema import (
 from petard_schema.ijson import shorten
 from petard_schema.signing import SignedElement, bad_signature, is_signed
 from petard_worker.fold import (
-    PlayerChange,
     PlayerRecord,
     Verdict,
     fold_event,
@@ -301,11 +300,6 @@ class Batch:
                 self.records[change.player] = change.after
         else:
             self.ignored += 1
-
-
-def changes_of(entries: Iterable[Entry]) -> list[tuple[int, PlayerChange]]:
-    """Return the changes that entries made, with their seqs."""
-    return [(entry.seq, change) for entry in entries for change in entry.verdict.changes]
 
 
 def check_same_body(counted: str, body: bytes) -> None:

@@ -179,8 +179,8 @@ class Intake:
         fresh = same and entries and time.monotonic() - self._looked_at < FRESH_SECONDS
         if not fresh and not self._begins_and_ends(entries):
             entries = self.peek(limit)
-        self._parse(entries)
-        return [self._parsed[raw] for raw in entries]
+        self._forget_other_keys()
+        return [self._parsed.get(raw) or self.judge(raw) for raw in entries]
 
     @contextmanager
     def looking_ahead(self) -> Iterator["LookAhead"]:
@@ -223,10 +223,13 @@ class Intake:
         """Return what came, verified by the keys in force and parsed."""
         return read_arrival(raw, self.keyring.keys)
 
-    def _parse(self, entries: Sequence[bytes]) -> None:
+    def _forget_other_keys(self) -> None:
         if self._judged_by is not self.keyring.keys:
             # What a key has let in that was revoked since is judged again.
             self._parsed, self._judged_by = {}, self.keyring.keys
+
+    def _parse(self, entries: Sequence[bytes]) -> None:
+        self._forget_other_keys()
         self._parsed = {raw: self._parsed.get(raw) or self.judge(raw) for raw in entries}
 
     def waiting(self) -> int:

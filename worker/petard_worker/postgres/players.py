@@ -1,8 +1,9 @@
 """The rating and change tables: where players stand, and how they came there."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
+from petard_worker.batch import Entry
 from petard_worker.fold import PlayerChange, PlayerRecord
 from petard_worker.postgres.columns import BOOL, FLOAT8, INT4, INT8, TIMESTAMPTZ, microseconds, texts
 from petard_worker.postgres.connect import Connection
@@ -53,9 +54,6 @@ NEW_CHANGE = RowType(
     nullable=("volatility_before", "volatility_after", "expected", "actual", "rd_aged"),
 )
 
-NumberedChange = tuple[int, PlayerChange]
-"""A change and the seq of the ledger entry that caused it."""
-
 
 def ask_records(
     connection: Connection, pool: str, players: Iterable[str]
@@ -103,11 +101,10 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
 def rating_row(standing: tuple[str, PlayerRecord]) -> Row:
     """Return a player's record as it is sent; the open period stands in a table of its own."""
     player, record = standing
-    *numbers, last_played, player_seq, _period = record
-    return (player, *numbers, microseconds(last_played), player_seq)
+    return (player, *record[:11], microseconds(record.last_played), record.player_seq)
 
 
-def append_changes(connection: Connection, pool: str, changes: Sequence[NumberedChange]) -> None:
+def append_changes(connection: Connection, pool: str, entries: Iterable[Entry]) -> None:
     """Append what ledger entries did to players."""
     sql = """
         INSERT INTO petard.change
@@ -117,7 +114,9 @@ def append_changes(connection: Connection, pool: str, changes: Sequence[Numbered
         SELECT %(pool)s, entry.*
         FROM unnest(%(changes)b::petard.new_change[]) AS entry
     """
-    rows = NEW_CHANGE.array(connection, [change_row(seq, change) for seq, change in changes])
+    rows = NEW_CHANGE.array(
+        connection, [change_row(entry.seq, change) for entry in entries for change in entry.verdict.changes]
+    )
     connection.execute(sql, {"pool": pool, "changes": rows})
 
 
