@@ -18,7 +18,6 @@ from petard_worker.postgres.connect import Connection
 
 Row = tuple[object, ...]
 """Its texts, then its values: numbers, booleans, and times in `columns.microseconds`."""
-Columns = Sequence[Sequence[Any]]
 TextField = Callable[[str | None], bytes]
 Fields = Mapping[str, "TextField | int"]
 """The fields of a type: texts first, with what makes a field of each; behind them the OIDs of the others."""
@@ -67,29 +66,31 @@ class RowType:
         elements = b"".join(map(self._elements, self._alike(rows)))
         return Column(_array_head(1, 0, self._oid(connection), len(rows), 1) + elements)
 
-    def _alike(self, rows: Sequence[Row]) -> Iterable[Columns]:
-        """Return the columns of the rows, of those together that are NULL in the same places."""
-        columns = list(zip(*rows, strict=True))
-        if all(columns[place].count(None) in {0, len(rows)} for place in self._nullable):
-            return (columns,)
+    def _alike(self, rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+        """Return the rows in groups of such that are NULL in the same places."""
+        nulls = [[row[place] is None for row in rows] for place in self._nullable]
+        if all(len(set(column)) == 1 for column in nulls):
+            return (rows,)
         groups: defaultdict[tuple[bool, ...], list[Row]] = defaultdict(list)
-        for row in rows:
-            groups[tuple(row[place] is None for place in self._nullable)].append(row)
-        return (list(zip(*group, strict=True)) for group in groups.values())
+        for row, places in zip(rows, zip(*nulls, strict=True), strict=True):
+            groups[places].append(row)
+        return groups.values()
 
-    def _elements(self, columns: Columns) -> bytes:
+    def _elements(self, rows: Sequence[Row]) -> bytes:
         """Return the elements of the array."""
+        columns = list(zip(*rows, strict=True))
         texts = [list(map(field, column)) for field, column in zip(self._texts, columns, strict=False)]
         joined = texts[0] if len(texts) == 1 else list(map(b"".join, zip(*texts, strict=True)))
         values, size = self._values(columns)
-        rest, fields = 4 + size, len(self.names)
-        pieces = [b""] * (3 * len(joined))
-        pieces[::3] = [_row_head(rest + len(text), fields) for text in joined]
-        pieces[1::3] = joined
-        pieces[2::3] = [values[start : start + size] for start in range(0, len(values), size)]
-        return b"".join(pieces)
+        fields, starts = len(self.names), range(0, len(values), size)
+        return b"".join(
+            [
+                _row_head(4 + len(text) + size, fields) + text + values[start : start + size]
+                for text, start in zip(joined, starts, strict=True)
+            ]
+        )
 
-    def _values(self, columns: Columns) -> tuple[bytes, int]:
+    def _values(self, columns: Sequence[Sequence[Any]]) -> tuple[bytes, int]:
         """Return all that stands behind the texts, row by row, and how many bytes of it are a row.
 
         Made column by column and byte by byte, and not value by value.
