@@ -70,6 +70,7 @@ OVERRIDES: dict[type, tuple[type, dict[str, list[str] | type]]] = {
             "fetch": ["id", "connection", "serializer"],
             "fetch_many": ["job_ids", "connection", "serializer"],
             "restore": ["self", "raw_data"],
+            "cleanup": ["self", "ttl", "pipeline", "remove_from_queue"],
             "func": property,
             "success_callback": property,
             "failure_callback": property,

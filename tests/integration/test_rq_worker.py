@@ -485,6 +485,18 @@ def test_enqueued_job_carries_its_limits_and_leaves_nothing_behind(
     assert not [key for key in redis.keys("rq:*") if b"one" in key]
 
 
+def test_job_that_has_run_is_deleted_without_the_questions_of_rq(
+    redis: Redis, queue: JsonQueue, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Job, "delete", None)
+    enqueue_job(queue, GOOD, "chess-blitz", job_id="one")
+
+    work_off(queue)
+
+    assert ran == ["chess-blitz"]
+    assert not [key for key in redis.keys("rq:*") if b"one" in key]
+
+
 def test_stuck_job_is_given_up_by_maintenance(redis: Redis, queue: JsonQueue, ran: list[str]) -> None:
     enqueue_job(queue, GOOD, "stuck", job_id="stuck")
     redis.lmove(QUEUE_KEY, INTERMEDIATE)

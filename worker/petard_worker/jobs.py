@@ -47,7 +47,7 @@ SUBMIT_EVENT = "petard_worker.jobs.submit_event"
 
 SHARED_SLICE_SECONDS = 0.005
 """After so long a drain goes to the back if others wait for its worker: a flooded pool and a quiet one."""
-SHARED_BATCH_SIZE = 50
+SHARED_BATCH_SIZE = 20
 SHARED_FOR_SECONDS = 2.0
 """So long after others have waited for its worker a drain takes fewer events at a time: they will again."""
 WAITING_LOOK_SECONDS = 0.01

@@ -193,6 +193,18 @@ class CheckedJob(Job):
         if not isinstance(self.args, list) or not isinstance(self.kwargs, dict):
             raise JobRefusedError("malformed_field", "arguments")
 
+    def cleanup(
+        self, ttl: int | None = None, pipeline: Pipeline | None = None, remove_from_queue: bool = True
+    ) -> None:
+        """Delete a job that has run; RQ would ask six times first what else there is of it.
+
+        The worker removes the execution it was. What an earlier one has left expires.
+        """
+        if ttl == 0 and pipeline is not None and not remove_from_queue:
+            pipeline.delete(self.key, self.dependents_key, self.execution_registry.key)
+        else:
+            super().cleanup(ttl, pipeline, remove_from_queue)
+
     @property
     def func(self) -> Callable[..., object]:
         """What the name in the job means in this process; nothing is ever imported."""
