@@ -44,7 +44,7 @@ class Order(NamedTuple):
 def read_order(arguments: Sequence[str] | None = None) -> Order:
     """Return what the command line says; exit with 2 and a line on stderr where that makes no sense."""
     parser = argparse.ArgumentParser("petard bench", usage="%(prog)s --help", add_help=False)
-    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--job-events", type=int, default=2_000)
     parser.add_argument("--players", type=int, default=2_000)
     parser.add_argument("--batch-size", type=int, default=1_000)

@@ -30,7 +30,7 @@ def bench(
     events: Annotated[
         int,
         typer.Option(min=3, max=100_000_000, help="For Petard and the floor; three batches at least."),
-    ] = 20_000,
+    ] = 100_000,
     job_events: Annotated[
         int, typer.Option(min=2, max=100_000_000, help="For one job per event, which takes longer.")
     ] = 2_000,
