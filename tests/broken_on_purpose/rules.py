@@ -84,6 +84,13 @@ RULES = (
         ("tests/integration/test_pipelined_transaction.py",),
     ),
     Rule(
+        "an answer that nobody has waited for is thrown away",
+        f"{WORKER}/server_function.py",
+        "        if pending:  # nobody",
+        "        if False:  # nobody",
+        ("tests/integration/test_server_function.py",),
+    ),
+    Rule(
         "a text is usual only if all its quotes are accounted for",
         "schema/petard_schema/usual_event.py",
         """raw.count(b'"') != 2 * counted or """,

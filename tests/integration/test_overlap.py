@@ -1,21 +1,24 @@
 """The server writes while the worker folds and parses ahead: nothing of that may be seen from outside."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from typing import Any
 from unittest.mock import Mock, patch
 
 import psycopg
 import pytest
-from redis import Redis
+from redis import ConnectionError, Redis  # noqa: A004 - what redis-py raises
 
 from integration.arena import broken_chains, counted, finished, fold_of_ledger, games, ids_of, push, records
 from petard_schema import Keys
+from petard_worker import apply as apply_module
 from petard_worker import intake as intake_module
-from petard_worker.apply import MANY, PART, apply_batch
+from petard_worker.apply import FIRST_PART, MANY, PART, apply_batch, finish_batch, growing_parts
 from petard_worker.batch import read_arrival
 from petard_worker.breaker import Breaker
 from petard_worker.intake import Intake
 from petard_worker.known import Known
-from petard_worker.postgres.connect import Connection
+from petard_worker.postgres.connect import Connection, connect_worker
 
 SIZE = 2 * PART + 1
 BY_CHECK = "ALTER TABLE petard.change ADD CONSTRAINT no_poison CHECK (player <> 'poison')"
@@ -71,18 +74,67 @@ def test_a_session_ended_in_the_middle_of_a_batch_leaves_it_to_the_next(
     push(client, keys, games(SIZE))
     pid = connection.info.backend_pid
 
-    def end_session(*arguments: object) -> object:
+    def end_session(*arguments: Any) -> None:
         owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
-        return read_arrival(*arguments)  # type: ignore[arg-type]
+        finish_batch(*arguments)  # all but this is on its way by then
 
-    push(client, keys, [finished(SIZE + 1)])  # parsed ahead: the whole batch is on its way by then
-    intake.read(SIZE, same=False)
-
-    with patch.object(intake_module, "read_arrival", end_session), pytest.raises(psycopg.OperationalError):
+    with patch.object(apply_module, "finish_batch", end_session), pytest.raises(psycopg.OperationalError):
         apply_batch(connection, intake, Breaker(), SIZE)
 
     assert counted(owner) == []
-    assert intake.waiting() == SIZE + 1
+    assert intake.waiting() == SIZE
+
+
+def test_a_session_ended_while_a_batch_commits_leaves_it_all_in_the_list_to_count_once(
+    database_url: str, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake
+) -> None:
+    """Nobody knows whether it was committed."""
+    events = games(SIZE + 1)
+    push(client, keys, events)
+    with connect_worker(database_url, "test") as connection:
+        pid = connection.info.backend_pid
+
+        def end_session(*arguments: Any) -> object:
+            owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            return read_arrival(*arguments)
+
+        intake.has_work(SIZE)
+        with patch.object(intake_module, "read_arrival", end_session), suppress(psycopg.OperationalError):
+            apply_batch(connection, intake, Breaker(), SIZE)
+
+    with connect_worker(database_url, "test") as connection:
+        while apply_batch(connection, intake, Breaker(), SIZE).events:
+            pass
+
+    assert counted(owner) == ids_of(events)
+    assert records(owner) == fold_of_ledger(owner)
+
+
+def test_a_redis_that_does_not_answer_ahead_costs_the_batch_nothing(
+    connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, intake: Intake
+) -> None:
+    events = games(MANY + 1)
+    push(client, keys, events)
+    breaker, told = Mock(wraps=Breaker()), Mock()
+
+    with patch.object(Intake, "ask", side_effect=lambda *_: nullcontext(Mock(side_effect=ConnectionError))):
+        applied = apply_batch(connection, intake, breaker, MANY, on_commit=told)
+
+    assert applied.entries == MANY
+    breaker.record.assert_called_once()
+    told.assert_called_once_with(applied)
+    assert client.lrange(keys.events("p"), 0, -1) == events[MANY:]
+
+
+def test_the_first_parts_of_a_batch_are_smaller_and_nothing_is_between_them() -> None:
+    arrivals = [read_arrival(raw) for raw in games(1_000)]
+
+    parts = list(growing_parts(arrivals))
+
+    assert [arrival for part in parts for arrival in part] == arrivals
+    sizes = [len(part) for part in parts]
+    assert sizes[:-1] == sorted(sizes[:-1])
+    assert (sizes[0], max(sizes)) == (FIRST_PART, PART)
 
 
 def test_each_event_of_a_backlog_is_parsed_once(

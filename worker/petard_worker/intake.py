@@ -3,11 +3,11 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from redis import Redis
+from redis import Redis, RedisError
 
 from petard_schema import Keys
 from petard_worker.batch import Arrival, read_arrival
@@ -253,6 +253,7 @@ class LookAhead:
         self._answer = self._stack.enter_context(self._intake.ask(limit, skip))
 
     def parse(self) -> None:
-        """Parse what was asked for, if anything was."""
+        """Parse what was asked for, if anything was; where Redis does not answer, the trim will say why."""
         if self._answer is not None:
-            self._intake.expect(cast("list[bytes]", self._answer()), self._asked_at)
+            with suppress(RedisError):
+                self._intake.expect(cast("list[bytes]", self._answer()), self._asked_at)
