@@ -86,8 +86,8 @@ RULES = (
     Rule(
         "an answer that nobody has waited for is thrown away",
         f"{WORKER}/server_function.py",
-        "        if pending:  # nobody",
-        "        if False:  # nobody",
+        "if pending:  # nobody",
+        "if False:  # nobody",
         ("tests/integration/test_server_function.py",),
     ),
     Rule(

@@ -126,7 +126,7 @@ def test_a_redis_that_does_not_answer_ahead_costs_the_batch_nothing(
     assert client.lrange(keys.events("p"), 0, -1) == events[MANY:]
 
 
-def test_the_first_parts_of_a_batch_are_smaller_and_nothing_is_between_them() -> None:
+def test_the_first_parts_of_a_batch_are_smaller_and_no_event_is_lost_between_them() -> None:
     arrivals = [read_arrival(raw) for raw in games(1_000)]
 
     parts = list(growing_parts(arrivals))
@@ -152,16 +152,16 @@ def test_each_event_of_a_backlog_is_parsed_once(
 def test_what_another_drain_has_applied_meanwhile_is_not_applied_again(
     connection: Connection, owner: psycopg.Connection, client: Redis, keys: Keys, pool: str, intake: Intake
 ) -> None:
-    events = games(40)
+    events = games(4 * MANY)
     push(client, keys, events)
-    apply_batch(connection, intake, Breaker(), 10)  # and 10 more are parsed ahead
+    apply_batch(connection, intake, Breaker(), MANY)  # and as many more are parsed ahead
     other = Intake(client, keys, pool)
-    apply_batch(connection, other, Breaker(), 15)
+    apply_batch(connection, other, Breaker(), MANY + 5)
 
-    applied = apply_batch(connection, intake, Breaker(), 10)
+    applied = apply_batch(connection, intake, Breaker(), MANY)
 
-    assert (applied.entries, applied.repeats) == (10, 0)
-    assert counted(owner) == ids_of(events[:35])
+    assert (applied.entries, applied.repeats) == (MANY, 0)
+    assert counted(owner) == ids_of(events[: 3 * MANY + 5])
     assert broken_chains(owner) == []
 
 

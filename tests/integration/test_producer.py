@@ -375,7 +375,7 @@ def test_event_that_met_a_dead_redis_can_be_pushed_again(own_server):
     assert waiting(own_server.client, Keys(), "chess-blitz") == [game(1), game(2)]
 
 
-def test_producer_needs_nothing_but_pydantic_and_redis():
+def test_producer_needs_nothing_of_the_worker():
     program = """
 import sys
 for name in ("psycopg", "rq", "structlog", "typer", "pydantic_settings", "petard_worker"):

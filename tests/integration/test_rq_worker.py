@@ -23,6 +23,7 @@ from rq import Queue, Retry
 from rq.group import Group
 from rq.job import Job
 from rq.rate_limit import RateLimit
+from rq.registry import BaseRegistry, CanceledJobRegistry, FailedJobRegistry
 from rq.serializers import JSONSerializer
 from rq.webhook import Webhook
 from structlog.testing import capture_logs
@@ -494,6 +495,25 @@ def test_job_that_has_run_is_deleted_without_the_questions_of_rq(
     work_off(queue)
 
     assert ran == ["chess-blitz"]
+    assert not [key for key in redis.keys("rq:*") if b"one" in key]
+
+
+@pytest.mark.parametrize("registry", [FailedJobRegistry, CanceledJobRegistry])
+def test_job_that_was_taken_for_dead_and_has_run_leaves_nothing_behind(
+    redis: Redis, ran: list[str], registry: type[BaseRegistry]
+) -> None:
+    def run(_pool: str) -> None:
+        ran.append("run")
+        redis.zadd(registry(queue.name, redis).key, {"one": time.time() + 1000})
+        redis.xadd("rq:results:one", {"type": "2"})
+
+    queue = open_queue(redis, {GOOD: run})
+    enqueue_job(queue, GOOD, "chess-blitz", job_id="one")
+
+    work_off(queue)
+
+    assert ran == ["run"]
+    assert not registry(queue.name, redis).get_job_ids(cleanup=False)
     assert not [key for key in redis.keys("rq:*") if b"one" in key]
 
 

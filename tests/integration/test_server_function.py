@@ -1,6 +1,9 @@
 """What runs inside Redis: loaded by who may, called by name, there again after Redis has lost it."""
 
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -158,25 +161,37 @@ def test_a_function_that_is_missing_when_asked_for_is_loaded(server: RedisServer
     assert server.client.ping()
 
 
-def test_a_connection_lost_before_the_answer_is_made_again(server: RedisServer) -> None:
-    echo = ECHO.on(server.client)
-    echo(["a"], [1])
-
-    with echo.asked(["a"], [2]) as answer:
-        server.kill()
-        server.start()
-
-        assert answer() == [b"a", b"2"]
-
-
 def test_a_redis_that_is_away_is_said_to_be_when_the_answer_is_waited_for(server: RedisServer) -> None:
     echo = ECHO.on(server.client)
     echo(["a"], [1])
 
+    os.kill(server.process.pid, signal.SIGSTOP)  # else it may have answered already
     with echo.asked(["a"], [2]) as answer:
         server.kill()
         with pytest.raises(redis.ConnectionError):
             answer()
+    with echo.asked(["a"], [3]) as answer, pytest.raises(redis.ConnectionError):
+        answer()
+    server.start()
+
+    assert echo(["a"], [4]) == [b"a", b"4"]
+
+
+def test_a_redis_that_hangs_is_waited_for_once(server: RedisServer) -> None:
+    with redis.Redis.from_url(server.url, socket_timeout=0.5) as client:
+        echo = ECHO.on(client)
+        echo(["a"], [1])
+        os.kill(server.process.pid, signal.SIGSTOP)
+        try:
+            started = time.monotonic()
+            with echo.asked(["a"], [2]) as answer, pytest.raises(redis.TimeoutError):
+                answer()
+            took = time.monotonic() - started
+        finally:
+            os.kill(server.process.pid, signal.SIGCONT)
+
+        assert 0.4 < took < 1.0
+        assert echo(["a"], [3]) == [b"a", b"3"]
 
 
 def test_a_server_without_functions_is_asked_for_a_script() -> None:

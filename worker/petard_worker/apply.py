@@ -79,10 +79,10 @@ class PoolStoppedError(Exception):
 
 NOTHING = Applied(0)
 
-MANY = 20
-"""Behind so many events more are expected, and parsed ahead."""
+MANY = 25
+"""Behind so many events more are expected: asked for ahead, and parsed while these commit."""
 FIRST_PART, PART = 100, 250
-"""Events that are folded and sent at a time, while the server writes those before them."""
+"""Events that are folded and sent at a time, at first and at most, while the server writes those before."""
 
 # What Postgres says of a single event: of its values, its keys, its size, or by a trigger of the operator's.
 REFUSED_BY_POSTGRES = (
@@ -121,9 +121,9 @@ def apply_batch(  # noqa: PLR0917 - two of them can be left out
     version of the code does not know the pool's system or one of its parameters; one of REFUSED_BY_POSTGRES
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
     reached, is busy or refuses the statement; any other exception where our own code fails. Whatever is
-    raised, nothing left the list and, unless Redis fails behind the commit, nothing was applied. With
-    `known`, players of the batch before are not asked for again. `on_commit` is called before the events
-    leave the list.
+    raised, nothing left the list. Nothing was applied, either, unless it is raised when COMMIT is on its way
+    or later. With `known`, players of the batch before are not
+    asked for again. `on_commit` is called before the events leave the list.
     """
     if not intake.has_work(limit):
         return NOTHING

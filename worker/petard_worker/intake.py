@@ -2,15 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from redis import Redis, RedisError
 
 from petard_schema import Keys
-from petard_worker.batch import Arrival, read_arrival
+from petard_worker.batch import OF_THE_PROCESS, Arrival, read_arrival
 from petard_worker.keyring import Keyring
 from petard_worker.recent import RecentLimits
 from petard_worker.server_function import ALLOW_OOM, NO_WRITES, ServerFunction
@@ -133,7 +133,7 @@ class Intake:
     recent: RecentLimits = field(default_factory=RecentLimits)
     """How much of what is trimmed stays as copies."""
     _parsed: dict[bytes, Arrival] = field(default_factory=dict, init=False, repr=False)
-    """Events that were parsed last."""
+    """Events that were parsed ahead last, by their bytes."""
     _judged_by: SigningKeys = field(default_factory=lambda: NO_KEYS, init=False, repr=False)
     """The keys by which they were verified."""
     _ahead: list[bytes] = field(default_factory=list, init=False, repr=False)
@@ -142,7 +142,7 @@ class Intake:
     """What will be the head when the current batch is trimmed."""
 
     _looked_at: float = field(default=-math.inf, init=False, repr=False)
-    """By the monotonic clock; a little before."""
+    """When the list was last asked, by the monotonic clock: never later than it was looked at."""
 
     def __post_init__(self) -> None:
         self._peek = PEEK_FUNCTION.on(self.redis)
@@ -153,8 +153,9 @@ class Intake:
 
         Fewer when they are large: at most 16 MiB, but at least one.
         """
+        self._next = []
         self._looked_at = time.monotonic()
-        events = self._peek(**self._place(limit, skip))
+        events = self._peek(*self._span(limit, skip))
         return cast("list[bytes]", events)
 
     def has_work(self, limit: int) -> bool:
@@ -184,21 +185,26 @@ class Intake:
 
     @contextmanager
     def looking_ahead(self) -> Iterator["LookAhead"]:
-        """Yield a look at what stands behind the batch, for this block."""
+        """Yield a look at what stands behind the batch.
+
+        Whether to ask shows under the lock of the pool; what was asked for is given up at the end of this
+        block, which has to reach beyond COMMIT.
+        """
         with ExitStack() as stack:
             yield LookAhead(self, stack)
 
     def ask(self, limit: int, skip: int) -> AbstractContextManager[Callable[[], object]]:
-        """Ask for up to `limit` events behind the first `skip`, as `ServerFunction.asked` does."""
-        return self._peek.asked(**self._place(limit, skip))
+        """Ask for up to `limit` events behind the first `skip`, as `FunctionOnServer.asked` does."""
+        return self._peek.asked(*self._span(limit, skip))
 
     def expect(self, entries: Sequence[bytes], looked_at: float) -> None:
         """Parse what will be the head of the list when the current batch is trimmed."""
         self._next, self._looked_at = list(entries), looked_at
         self._parse(self._next)
 
-    def _place(self, limit: int, skip: int) -> Mapping[str, Any]:
-        return {"keys": [self.keys.events(self.pool)], "args": [skip, skip + limit - 1, MOST_BYTES]}
+    def _span(self, limit: int, skip: int) -> tuple[list[str], list[int]]:
+        """Return keys and arguments of PEEK for up to `limit` events behind the first `skip`."""
+        return [self.keys.events(self.pool)], [skip, skip + limit - 1, MOST_BYTES]
 
     def trim(self, batch: Sequence[bytes]) -> bool:
         """Remove the batch if it still is the head of the list; call it only after its commit."""
@@ -241,7 +247,7 @@ class LookAhead:
     """What stands behind a batch: Redis collects it while the batch is folded, and it is parsed later."""
 
     def __init__(self, intake: Intake, stack: ExitStack) -> None:
-        """Ask for nothing yet; what is asked for has to be waited for before the stack ends."""
+        """Ask for nothing yet; an answer that nobody has waited for when the stack ends is thrown away."""
         self._intake = intake
         self._stack = stack
         self._answer: Callable[[], object] | None = None
@@ -253,7 +259,7 @@ class LookAhead:
         self._answer = self._stack.enter_context(self._intake.ask(limit, skip))
 
     def parse(self) -> None:
-        """Parse what was asked for, if anything was; where Redis does not answer, the trim will say why."""
+        """Parse what was asked for, if anything was. A failure is for the next look at the list to meet."""
         if self._answer is not None:
-            with suppress(RedisError):
+            with suppress(RedisError, *OF_THE_PROCESS):
                 self._intake.expect(cast("list[bytes]", self._answer()), self._asked_at)

@@ -38,6 +38,8 @@ from rq import Queue, SimpleWorker
 from rq.exceptions import DeserializationError, NoSuchJobError, StopRequested
 from rq.intermediate_queue import IntermediateQueue
 from rq.job import Job, parse_job_id
+from rq.registry import CanceledJobRegistry, FailedJobRegistry
+from rq.results import Result
 from rq.serializers import JSONSerializer
 from rq.suspension import is_suspended
 from rq.timeouts import UnixSignalDeathPenalty
@@ -196,14 +198,19 @@ class CheckedJob(Job):
     def cleanup(
         self, ttl: int | None = None, pipeline: Pipeline | None = None, remove_from_queue: bool = True
     ) -> None:
-        """Delete a job that has run; RQ would ask six times first what else there is of it.
+        """Delete a job that has run, without RQ's six questions about what else there is of it.
 
-        The worker removes the execution it was. What an earlier one has left expires.
+        They are asked one after the other. The worker itself removes the execution that has ended; what
+        earlier ones have left expires.
         """
-        if ttl == 0 and pipeline is not None and not remove_from_queue:
-            pipeline.delete(self.key, self.dependents_key, self.execution_registry.key)
-        else:
+        if ttl != 0 or pipeline is None or remove_from_queue:
             super().cleanup(ttl, pipeline, remove_from_queue)
+            return
+        results = Result.get_key(self.id)  # type: ignore[no-untyped-call]
+        pipeline.delete(self.key, self.dependents_key, self.execution_registry.key, results)
+        # Whoever took it for dead, or wanted it to be, has written it down there.
+        for registry in (FailedJobRegistry, CanceledJobRegistry):
+            pipeline.zrem(registry(self.origin, self.connection).key, self.id)
 
     @property
     def func(self) -> Callable[..., object]:

@@ -11,7 +11,7 @@ full to load one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha1
@@ -110,36 +110,43 @@ class FunctionOnServer:
     def asked(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Iterator[Callable[[], object]]:
         """Send the call and yield what waits for its answer, within the block and at most once.
 
-        Meanwhile the server works on it. Whatever goes wrong is left to an ordinary call, when the answer is
-        waited for.
+        Meanwhile the server works on it. A connection that is lost, or not to be had, is raised when the
+        answer is waited for, and not tried again, which takes many times as long. A missing function is
+        loaded.
         """
-        pool = self._client.connection_pool
-        connection = pool.get_connection()
+        connection: redis.Connection | None = None
+        lost: redis.RedisError | None = None
         pending = False
 
         def answer() -> object:
             nonlocal pending
-            if pending:
-                with suppress(redis.RedisError):
-                    try:
-                        found = connection.read_response()
-                    except redis.ResponseError:  # an answer, too
-                        pending = False
-                    else:
-                        pending = False
-                        return found
-            return self(keys, args)
+            if lost is not None:
+                raise lost
+            if connection is None:
+                return self(keys, args)
+            try:
+                found = connection.read_response()
+            except redis.ResponseError:
+                pending = False
+                return self(keys, args)
+            pending = False
+            return found
 
+        pool = self._client.connection_pool
         try:
             if self._plain is None:
-                with suppress(redis.RedisError):
-                    connection.send_command(*self._command(keys, args))  # type: ignore[no-untyped-call]
+                try:
+                    connection = pool.get_connection()
                     pending = True
+                    connection.send_command(*self._command(keys, args))  # type: ignore[no-untyped-call]
+                except redis.RedisError as error:
+                    lost = error
             yield answer
         finally:
-            if pending:  # nobody may take its answer for another's
-                connection.disconnect()  # type: ignore[no-untyped-call]
-            pool.release(connection)
+            if connection is not None:
+                if pending:  # nobody may take its answer for another's
+                    connection.disconnect()  # type: ignore[no-untyped-call]
+                pool.release(connection)
 
     def _command(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Sequence[str | bytes | int]:
         return ("FCALL", self._function.full_name, len(keys), *keys, *args)

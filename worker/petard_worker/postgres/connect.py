@@ -87,8 +87,8 @@ def pipelined_transaction(
     """Run one transaction in one pipeline: nothing waits for an answer until one is asked for.
 
     On leaving every answer is waited for, and that of COMMIT last; `meanwhile` is called when COMMIT is on
-    its way: what it raises is raised, and says nothing of the transaction. psycopg's own transaction would
-    wait in between for BEGIN, and before COMMIT. It cannot stand inside another one.
+    its way: what it raises is raised, and does not tell whether the transaction was committed. psycopg's own
+    transaction would wait in between for BEGIN, and before COMMIT. It cannot stand inside another one.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         raise psycopg.ProgrammingError("there is a transaction already")

@@ -54,6 +54,9 @@ NEW_CHANGE = RowType(
     nullable=("volatility_before", "volatility_after", "expected", "actual", "rd_aged"),
 )
 
+SENT_AS_THEY_ARE = PlayerRecord._fields.index("last_played")
+"""So many fields of a record come first."""
+
 
 def ask_records(
     connection: Connection, pool: str, players: Iterable[str]
@@ -101,7 +104,7 @@ def save_records(connection: Connection, pool: str, records: Mapping[str, Player
 def rating_row(standing: tuple[str, PlayerRecord]) -> Row:
     """Return a player's record as it is sent; the open period stands in a table of its own."""
     player, record = standing
-    return (player, *record[:11], microseconds(record.last_played), record.player_seq)
+    return (player, *record[:SENT_AS_THEY_ARE], microseconds(record.last_played), record.player_seq)
 
 
 def append_changes(connection: Connection, pool: str, entries: Iterable[Entry]) -> None:
