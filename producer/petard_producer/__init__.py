@@ -1,4 +1,4 @@
-"""The client side of Petard: push games, follow rating changes. Needs pydantic and redis, nothing else."""
+"""The client side of Petard: push games, follow rating changes. Needs msgspec, pydantic and redis only."""
 
 from petard_producer.event_ids import new_event_id
 from petard_producer.follow import EntryUnreadable, Follower

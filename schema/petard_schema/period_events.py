@@ -8,10 +8,8 @@ from pydantic import Field
 from petard_schema.envelope import Envelope, Message
 from petard_schema.names import MAX_ID, OWN_SOURCE, PoolName
 
-Day = Annotated[date, Field(strict=False, description="A day of UTC.")]
-
-
 PERIOD_CLOSED: Final = "petard.period.closed.v1"
+Day = Annotated[date, Field(strict=False, description="A day of UTC.")]
 
 
 class ClosedPeriod(Message):

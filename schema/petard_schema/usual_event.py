@@ -52,7 +52,11 @@ Importance = Annotated[float, Meta(ge=0, le=MAX_IMPORTANCE)]
 
 
 class _Part(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A part of a usual event. What has a default is counted where it was given, even if as the default."""
+    """A part of a usual event.
+
+    A field `given_…` tells what was left out from what was given as its default: the name of the latter
+    stands in the text. A null counts as left out, so a text with one is not usual.
+    """
 
 
 class UsualSide(_Part, frozen=True, gc=False):
@@ -79,6 +83,7 @@ class _Data(_Part, frozen=True, gc=False, kw_only=True):
     pool: str
     game: Name
     started: Any = None
+    """As `time` of the event."""
     importance: Importance | None = None
     given_rated: bool | UnsetType = field(default=UNSET, name="rated")
     meta: ClassVar[None] = None
@@ -128,19 +133,20 @@ class _Event(_Part, frozen=True, gc=False, kw_only=True):
     time: Any
     """A text at first, then the time in it: `parse_time` alone knows which texts are times."""
     traceparent: Any = None
+    """Anything at first: `read_traceparent` alone knows what is one."""
 
 
 class UsualFinished(_Event, frozen=True, gc=False, kw_only=True, tag_field="type", tag=FINISHED):
     """What `GameFinished` says."""
 
-    type: ClassVar[Literal["petard.game.finished.v1"]] = "petard.game.finished.v1"
+    type: ClassVar[Literal["petard.game.finished.v1"]] = FINISHED
     data: UsualFinishedGame
 
 
 class UsualAbandoned(_Event, frozen=True, gc=False, kw_only=True, tag_field="type", tag=ABANDONED):
     """What `GameAbandoned` says."""
 
-    type: ClassVar[Literal["petard.game.abandoned.v1"]] = "petard.game.abandoned.v1"
+    type: ClassVar[Literal["petard.game.abandoned.v1"]] = ABANDONED
     data: UsualAbandonedGame
 
 
@@ -148,15 +154,16 @@ UsualEvent = UsualFinished | UsualAbandoned
 AnyFinished = GameFinished | UsualFinished
 AnyAbandoned = GameAbandoned | UsualAbandoned
 AnyGameEvent = AnyFinished | AnyAbandoned
-"""An event, be it a model or a usual one."""
+"""An event, be it a model or a usual one. Ask for its `type`: its class does not tell what it reports."""
 AnySide = Side | UnrankedSide | UsualSide | UsualUnrankedSide
 
 ALWAYS = 6 + 5 + 3 + 2
-"""Names and texts in every event: of the envelope, then of the game."""
+"""Names and texts in every event: 6 and 5 of the envelope, 3 and 2 of the game."""
 _decode = Decoder(UsualEvent).decode
 _check_pool = lru_cache(maxsize=4_096)(check_pool)
 _check_source = lru_cache(maxsize=16_384)(check_source)
 _unusual_number = re.compile(rb"[0-9.]{16}|[0-9][eE]")
+"""Also where it stands in a text: then a closer look is taken for nothing."""
 
 
 def read_usual(raw: bytes) -> UsualEvent | None:
@@ -168,6 +175,7 @@ def read_usual(raw: bytes) -> UsualEvent | None:
         counted, numbers = count(event)
         if raw.count(b'"') != 2 * counted or (numbers and _unusual_number.search(raw)):
             return None
+        read_times(event)
         check_texts(event)
     except (MsgspecError, RecursionError, ValueError):
         return None
@@ -182,7 +190,7 @@ def count(event: UsualEvent) -> tuple[int, bool]:
         counted += 1 + len(side.players) + (side.rank is not None) + (side.home is not None)
         if side.points is not None:
             counted, numbers = counted + 1, True
-    counted += numbers and data.importance is not None
+    counted += data.importance is not None
     counted += data.given_rated is not UNSET
     counted += 2 * (event.traceparent is not None) + 2 * (data.started is not None)
     if isinstance(data, UsualFinishedGame):
@@ -192,10 +200,16 @@ def count(event: UsualEvent) -> tuple[int, bool]:
     return counted, numbers
 
 
-def check_texts(event: UsualEvent) -> None:
-    """Take times for the texts that say them; raise ValueError where a text is not what it should be."""
-    data = event.data
+def read_times(event: UsualEvent) -> None:
+    """Put times in place of the texts that say them; raise ValueError where they say none."""
     force_setattr(event, "time", parse_time(event.time))
+    if event.data.started is not None:
+        force_setattr(event.data, "started", parse_time(event.data.started))
+
+
+def check_texts(event: UsualEvent) -> None:
+    """Raise ValueError where a text is not what it should be."""
+    data = event.data
     _check_source(event.source)
     _check_pool(data.pool)
     check_printable(event.id)
@@ -206,7 +220,5 @@ def check_texts(event: UsualEvent) -> None:
     if isinstance(data, UsualAbandonedGame):
         for player in data.abandoned_by:
             check_known(player)
-    if data.started is not None:
-        force_setattr(data, "started", parse_time(data.started))
     if event.traceparent is not None and read_traceparent(event.traceparent) is None:
         raise ValueError("is no trace context")

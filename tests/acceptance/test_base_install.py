@@ -1,4 +1,4 @@
-"""The base install: a wheel with pydantic and redis, beside PyPI's `schema`, that pushes and follows."""
+"""The base install: a wheel beside PyPI's `schema`, with msgspec, pydantic and redis, pushes and follows."""
 
 import json
 import os

@@ -252,6 +252,17 @@ def test_differences_are_counted(
     assert count_differences(damage(sound).ledger, [events]) == expected
 
 
+def test_a_failed_job_is_reported_with_the_last_line_of_its_error(fleet: Fleet) -> None:
+    fleet.worker()
+    with fleet.client as client:
+        enqueue_job(open_queue(client, {}, fleet.keys.prefix), SUBMIT_EVENT, "no event")
+
+    wait_until(lambda: fleet.failed_jobs() == 1, "the job to fail")
+
+    (told,) = fleet.failures_of_jobs()
+    assert DeadReason.NOT_JSON in told
+
+
 BLIND_TRIM = f"""
 from petard_worker.intake import Intake
 Intake.trim = lambda self, batch: bool(self.redis.ltrim(self.keys.events(self.pool), len(batch), -1))
@@ -285,17 +296,6 @@ change_stream.APPEND_FUNCTION = ServerFunction("append", blind)
 publish.Publisher.check_redis = lambda self, *pools: None
 {MAIN}
 """
-
-
-def test_job_that_failed_is_told_with_its_last_words(fleet: Fleet) -> None:
-    fleet.worker()
-    with fleet.client as client:
-        enqueue_job(open_queue(client, {}, fleet.keys.prefix), SUBMIT_EVENT, "no event")
-
-    wait_until(lambda: fleet.failed_jobs() == 1, "the job to fail")
-
-    (told,) = fleet.failures_of_jobs()
-    assert DeadReason.NOT_JSON in told
 
 
 def test_worker_that_trims_blindly_is_found(fleet: Fleet, proxy: HoldingProxy, events: Pushed) -> None:

@@ -29,8 +29,8 @@ from petard_worker.fold import (
     outcome_of,
 )
 from petard_worker.periods import Period, period_at, period_closed
+from petard_worker.ratings.named_tuples import maker
 from petard_worker.ratings.pool_rules import PoolRules
-from petard_worker.ratings.tuples import maker
 from petard_worker.signing_keys import NO_KEYS, SigningKeys, check_signature, check_speaker
 
 MOST_PAIRS = 64_000

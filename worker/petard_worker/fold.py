@@ -20,6 +20,7 @@ from petard_schema import (
     IgnoredReason,
 )
 from petard_worker.periods import OpenPeriod, Period, first_day, rate_in_period, start_of
+from petard_worker.ratings.named_tuples import maker
 from petard_worker.ratings.pool_rules import PoolRules
 from petard_worker.ratings.system import (
     Game,
@@ -29,7 +30,6 @@ from petard_worker.ratings.system import (
     PlayerState,
     Rated,
 )
-from petard_worker.ratings.tuples import maker
 from petard_worker.seasons import has_started
 
 SECONDS_PER_DAY = 86_400
@@ -262,7 +262,7 @@ def peak(rules: PoolRules, before: PlayerRecord, result: Rated, period: OpenPeri
     if before.games < rules.system.provisional_games:
         return result.rating
     peak = before.peak if period is None or period.start.peak is None else period.start.peak
-    return max(result.rating, peak)
+    return max(peak, result.rating)
 
 
 def is_late(before: PlayerRecord, when: When) -> bool:

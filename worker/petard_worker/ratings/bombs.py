@@ -38,4 +38,6 @@ class BombRules:
 
     def finish(self, bomb: int) -> int:
         """Return the bomb after a finished rated game."""
-        return max(min(bomb, self.cap) - self.forgive, 0) if bomb else 0
+        if not bomb:  # nearly everybody's
+            return 0
+        return max(min(bomb, self.cap) - self.forgive, 0)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from petard_worker.ratings.citations import apa
+from petard_worker.ratings.named_tuples import maker
 from petard_worker.ratings.parameters import integer, number
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated, Terms, score, sum_terms
-from petard_worker.ratings.tuples import maker
 
 q = math.log(10) / 400
 """Step 1 of the paper: turns rating points into natural logarithms of odds."""

@@ -8,7 +8,7 @@ Made = TypeVar("Made", bound=tuple[object, ...])
 
 
 def maker(cls: type[Made]) -> Callable[[tuple[object, ...]], Made]:
-    """Return what makes this named tuple from a tuple of all its fields, which nobody counts.
+    """Return what makes this named tuple from a tuple of all its fields, whose number is not checked.
 
     To call the class, or its `_make`, takes twice as long.
     """
