@@ -108,6 +108,20 @@ def test_a_swallowed_refusal_does_not_pass_for_a_commit(connection: Connection) 
     assert names(connection) == []
 
 
+def test_a_transaction_that_ends_as_a_rollback_does_not_pass_for_a_commit(connection: Connection) -> None:
+    """What psycopg does not see: behind a synchronisation the pipeline goes on, the transaction is lost."""
+    with (
+        pytest.raises(psycopg.OperationalError, match="ended with ROLLBACK"),
+        pipelined_transaction(connection),
+    ):
+        connection.execute(INSERT, ("a",))
+        with suppress(psycopg.errors.DivisionByZero), connection.pipeline() as inner:
+            connection.execute("SELECT 1 / 0")
+            inner.sync()
+
+    assert names(connection) == []
+
+
 def test_a_session_that_was_ended_is_said_to_be(connection: Connection, owner: psycopg.Connection) -> None:
     with pytest.raises(psycopg.OperationalError), pipelined_transaction(connection):  # noqa: PT012
         connection.execute(INSERT, ("a",))
