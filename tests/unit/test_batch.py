@@ -24,7 +24,7 @@ from petard_worker.batch import Batch, EventKey, History, affordable, read_arriv
 from petard_worker.fold import PlayerRecord, fold_event, new_record, outcome_of, players_of
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.pool_rules import PoolRules
-from petard_worker.ratings.system import Game, Rated
+from petard_worker.ratings.system import PlayerState, Rated
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -386,10 +386,10 @@ class GlickoThatFails(Glicko):
 
     name: ClassVar[str] = "failing"
 
-    def rate(self, game: Game) -> list[Rated]:
-        if any(player.rating == 666 for side in game.sides for player in side.players):
+    def rate_by_rank(self, a: PlayerState, b: PlayerState, s: float) -> list[Rated]:
+        if 666 in {a.rating, b.rating}:
             raise ZeroDivisionError("float division by zero")
-        return Glicko.rate(self, game)
+        return Glicko.rate_by_rank(self, a, b, s)
 
 
 FAILING = PoolRules(system=GlickoThatFails())

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from petard_worker.ratings.elo import Elo
 from petard_worker.ratings.glicko import E, Glicko, Result, aged_rd, g, predict, q, update
+from petard_worker.ratings.pool_rules import PoolRules
 from petard_worker.ratings.system import Game, GameSide, PlayerState, Rated
 
 CLOSE = 1e-9
@@ -224,6 +226,18 @@ def test_duel_is_a_field_of_two_bit_for_bit(a: PlayerState, b: PlayerState, s: f
     game = duel(a, b, s)
 
     assert exactly(system.rate(game)) == exactly(system.rate_field(game.sides))
+
+
+def test_a_game_of_two_is_rated_by_its_ranks_alone() -> None:
+    system = Glicko()
+    a, b = PlayerState(1500, 200, days=12.0), PlayerState(1700, 60, games=9)
+    sides = (GameSide((a,), 1, points=7.0, home=True, weights=(0.5,)), GameSide((b,), 3, points=2.0))
+
+    rated = system.rate(Game(sides, importance=3.0, decided_by="shootout", knockout=True))
+
+    assert rated == system.rate_by_rank(a, b, 1.0)
+    assert PoolRules(system).rate_by_rank is not None
+    assert PoolRules(Elo()).rate_by_rank is None
 
 
 @given(players, players, st.sampled_from([0, 0.5, 1]))

@@ -29,6 +29,7 @@ from petard_worker.ratings.system import (
     PeriodSystem,
     PlayerState,
     Rated,
+    score,
 )
 from petard_worker.seasons import has_started
 
@@ -158,11 +159,16 @@ def finish_duel(rules: PoolRules, records: Records, event: AnyFinished, when: Wh
     (name,), (other_name,) = first.players, second.players
     record, other = records[name], records[other_name]
     rank, other_rank = first.rank, second.rank
-    sides = (
-        _side(((state_at(rules, record, when),), rank, first.points, first.home, first.weights)),
-        _side(((state_at(rules, other, when),), other_rank, second.points, second.home, second.weights)),
-    )
-    rated, other_rated = rules.system.rate(_game((sides, data.importance, data.decided_by, data.knockout)))
+    state, other_state = state_at(rules, record, when), state_at(rules, other, when)
+    if rules.rate_by_rank is not None:
+        rated, other_rated = rules.rate_by_rank(state, other_state, score(rank, other_rank))
+    else:
+        sides = (
+            _side(((state,), rank, first.points, first.home, first.weights)),
+            _side(((other_state,), other_rank, second.points, second.home, second.weights)),
+        )
+        game = _game((sides, data.importance, data.decided_by, data.knockout))
+        rated, other_rated = rules.system.rate(game)
     shared = rank == other_rank
     return [
         played(rules, name, record, (rated, None), when, best=rank <= other_rank, shared=shared),

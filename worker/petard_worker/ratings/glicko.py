@@ -119,12 +119,12 @@ class Glicko:
         """Return every player after the game, all computed from the aged states before it."""
         sides = game.sides
         if len(sides) == 2 and len(sides[0].players) == len(sides[1].players) == 1:
-            return self.rate_duel(
+            return self.rate_by_rank(
                 sides[0].players[0], sides[1].players[0], score(sides[0].rank, sides[1].rank)
             )
         return self.rate_field(sides)
 
-    def rate_duel(self, a: PlayerState, b: PlayerState, s: float) -> list[Rated]:
+    def rate_by_rank(self, a: PlayerState, b: PlayerState, s: float) -> list[Rated]:
         """Return both players of a game of one against one; s is the first one's score.
 
         The usual case, and `rate_field` written out: the tests hold the two to the same bits.

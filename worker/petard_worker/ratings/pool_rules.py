@@ -10,7 +10,7 @@ from petard_worker.ratings.fifa import Fifa
 from petard_worker.ratings.glicko import Glicko
 from petard_worker.ratings.glicko2 import Glicko2
 from petard_worker.ratings.parameters import BadParameterError, ParameterValue, build, switch
-from petard_worker.ratings.system import RatingSystem
+from petard_worker.ratings.system import RankSystem, RateByRank, RatingSystem
 from petard_worker.ratings.weng_lin import WengLin
 from petard_worker.ratings.world_rugby import WorldRugby
 
@@ -34,6 +34,13 @@ class PoolRules:
     system: RatingSystem = field(default_factory=Glicko)
     bombs: BombRules = field(default_factory=BombRules)
     abandons: AbandonRules = field(default_factory=AbandonRules)
+    rate_by_rank: RateByRank | None = field(init=False, repr=False, compare=False)
+    """How a game of one against one is rated where the system looks at nothing but who won."""
+
+    def __post_init__(self) -> None:
+        """Find out what the system looks at."""
+        by_rank = self.system.rate_by_rank if isinstance(self.system, RankSystem) else None
+        object.__setattr__(self, "rate_by_rank", by_rank)
 
     def declared(self, parameter: str) -> Iterator[Field[Any]]:
         """Yield the declaration of a parameter given by its public name, if there is one."""

@@ -6,7 +6,7 @@ settings, no I/O. All systems are frozen dataclasses whose fields are their para
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 
@@ -134,6 +134,20 @@ class RatingSystem(Protocol):
         Elo's E = 1 / (1 + 10^(-D / 400)) has the slope ln(10) / 1600 at D = 0. The slope of `expected` where
         two players of no deviation are equal, times so many points, is the same.
         """
+        ...
+
+
+RateByRank = Callable[[PlayerState, PlayerState, float], list[Rated]]
+"""From two players, as they were before their game, and the score of the first, 0 to 1: both after it."""
+
+
+@runtime_checkable
+class RankSystem(RatingSystem, Protocol):
+    """A system that looks at nothing of a game of one against one but who won: no points, no home."""
+
+    @property
+    def rate_by_rank(self) -> RateByRank:
+        """Return what rates such a game to the same bits as `rate` does."""
         ...
 
 
