@@ -110,7 +110,7 @@ def test_a_swallowed_refusal_does_not_pass_for_a_commit(connection: Connection) 
 
 def test_a_transaction_that_ends_as_a_rollback_does_not_pass_for_a_commit(connection: Connection) -> None:
     """What psycopg does not see: behind a synchronisation the pipeline goes on, the transaction is lost."""
-    with (
+    with (  # noqa: PT012
         pytest.raises(psycopg.OperationalError, match="ended with ROLLBACK"),
         pipelined_transaction(connection),
     ):
