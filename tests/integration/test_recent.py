@@ -121,7 +121,7 @@ def test_nothing_is_copied_when_nothing_is_to_be_kept(client: Redis, keys: Keys,
 def test_copies_that_are_too_old_go(intake: Intake) -> None:
     for event in (A, B, C):
         trim(intake, event)
-    make_older(intake, HOUR_MS, batches=2)
+    make_older(intake, HOUR_MS + 1, batches=2)
 
     trim(intake, b"d")
 
@@ -154,7 +154,7 @@ def test_a_batch_too_large_for_the_limit_leaves_no_copy_and_says_so(client: Redi
 def test_many_old_copies_go_a_few_at_a_time(intake: Intake) -> None:
     for number in range(100):
         trim(intake, b"%d" % number)
-    make_older(intake, HOUR_MS, batches=100)
+    make_older(intake, HOUR_MS + 1, batches=100)
 
     trim(intake, A)
 
