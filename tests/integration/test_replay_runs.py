@@ -246,6 +246,8 @@ def test_killed_run_is_named_and_resumed_and_nothing_is_sent_twice(
         steps = replay(victim, client, keys, start(victim), AT_ONCE)
         next(steps)
         steps.close()
+        # Waits for its end: until then the dead one still has its lock.
+        owner.execute("SELECT pg_terminate_backend(%s, 10000)", (victim.info.backend_pid,))
 
     with pytest.raises(ReplayInterruptedError, match=r"--resume"):
         start(connection)

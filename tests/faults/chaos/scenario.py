@@ -28,6 +28,7 @@ STALLED_SECONDS = 240
 SECONDS_TO_RECOVER = 120
 SECONDS_A_FAULT = 2.0
 """A guess for the first; later the game servers' pace follows the faults."""
+FAULTS_IN_RESERVE = 4
 SLOWEST = 10.0
 """Events a second."""
 MINUTES_FOR_LONG_LOCKS = 20
@@ -185,8 +186,8 @@ class Run:
         return not self.idle
 
     def keep_pace(self, faults_left: int, seconds_each: float) -> None:
-        """Let the events last as long as the faults."""
-        seconds = max(1.0, faults_left * seconds_each)
+        """Let the events last as long as the faults, and some longer: the last ones may be the slow ones."""
+        seconds = max(1.0, (faults_left + FAULTS_IN_RESERVE) * seconds_each)
         for server in self.stage.game_servers:
             server.per_second = max(SLOWEST, (server.most - server.count) / seconds)
 
