@@ -59,24 +59,23 @@ class _Part(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """
 
 
-class UsualSide(_Part, frozen=True, gc=False):
+class _Side(_Part, frozen=True, gc=False, kw_only=True):
+    players: Players
+    points: Points | None = None
+    home: bool | None = None
+    weights: ClassVar[None] = None
+
+
+class UsualSide(_Side, frozen=True, gc=False, kw_only=True):
     """What `Side` says."""
 
-    players: Players
     rank: Rank
-    points: Points | None = None
-    home: bool | None = None
-    weights: ClassVar[None] = None
 
 
-class UsualUnrankedSide(_Part, frozen=True, gc=False):
+class UsualUnrankedSide(_Side, frozen=True, gc=False, kw_only=True):
     """What `UnrankedSide` says."""
 
-    players: Players
     rank: Rank | None = None
-    points: Points | None = None
-    home: bool | None = None
-    weights: ClassVar[None] = None
 
 
 class _Data(_Part, frozen=True, gc=False, kw_only=True):
@@ -161,7 +160,6 @@ ALWAYS = 6 + 5 + 3 + 2
 """Names and texts in every event: 6 and 5 of the envelope, 3 and 2 of the game."""
 _decode = Decoder(UsualEvent).decode
 _check_pool = lru_cache(maxsize=4_096)(check_pool)
-_check_source = lru_cache(maxsize=16_384)(check_source)
 _unusual_number = re.compile(rb"[0-9.]{16}|[0-9][eE]")
 """Also where it stands in a text: then a closer look is taken for nothing."""
 
@@ -210,7 +208,7 @@ def read_times(event: UsualEvent) -> None:
 def check_texts(event: UsualEvent) -> None:
     """Raise ValueError where a text is not what it should be."""
     data = event.data
-    _check_source(event.source)
+    check_source(event.source)
     _check_pool(data.pool)
     check_printable(event.id)
     check_printable(data.game)

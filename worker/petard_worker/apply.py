@@ -122,8 +122,8 @@ def apply_batch(  # noqa: PLR0917 - two of them can be left out
     when Postgres refuses what one of the events would write; other psycopg errors when Postgres cannot be
     reached, is busy or refuses the statement; any other exception where our own code fails. Whatever is
     raised, nothing left the list. Nothing was applied, either, unless it is raised when COMMIT is on its way
-    or later. With `known`, players of the batch before are not
-    asked for again. `on_commit` is called before the events leave the list.
+    or later. With `known`, players of the batch before are not asked for again. `on_commit` is called before
+    the events leave the list.
     """
     if not intake.has_work(limit):
         return NOTHING

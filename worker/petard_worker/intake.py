@@ -153,7 +153,7 @@ class Intake:
 
         Fewer when they are large: at most 16 MiB, but at least one.
         """
-        self._next = []
+        self._next = []  # expected behind another head
         self._looked_at = time.monotonic()
         events = self._peek(*self._span(limit, skip))
         return cast("list[bytes]", events)
